@@ -77,7 +77,8 @@ fn measure(name: &str, folder: &Path, queries: &[String], candidates: &[String])
     let query = Query::new(Method::named(name).expect("a method"));
     let settings =
         Settings { compute_threads: Some(1), compute_deadline_ms: 60_000, ..Settings::default() };
-    let app = App::with_models(settings, Models::of("default", open())).expect("a service");
+    let app =
+        App::with_models(settings, Models::with_engine("default", open())).expect("a service");
     // A server builds it once; it takes a millisecond.
     let router = app.router();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -142,7 +143,7 @@ fn model(name: &str, folder: &Path) -> Model {
         tensors: tensors.collect(),
         bytes: Vec::new(),
     };
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     section.put_into(&mut draft);
     let path = folder.join(format!("{name}.safetensors"));
     draft.write(&path).expect("a file");

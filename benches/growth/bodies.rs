@@ -26,7 +26,8 @@ const BYTES_A_TURN: usize = 300_000;
 pub fn panel(engine: Engine, pairs: &[(String, String)]) -> Panel {
     let settings =
         Settings { compute_threads: Some(1), compute_deadline_ms: 600_000, ..Settings::default() };
-    let app = App::with_models(settings, Models::of("default", engine)).expect("a service");
+    let app =
+        App::with_models(settings, Models::with_engine("default", engine)).expect("a service");
     // A server builds it once.
     let router = app.router();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

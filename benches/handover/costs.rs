@@ -114,7 +114,7 @@ fn of_chance(model: &Model, encoder: Encoder, path: PathBuf) -> PathBuf {
         tensors: shapes.into_iter().map(&mut tensor).collect(),
         bytes: Vec::new(),
     };
-    let mut draft = Draft::of(model);
+    let mut draft = Draft::from_model(model);
     section.put_into(&mut draft);
     draft.write(&path).expect("a file");
     path
@@ -130,7 +130,7 @@ enum Question {
 }
 
 impl Question {
-    fn of(method: Method) -> Vec<Self> {
+    fn all(method: Method) -> Vec<Self> {
         let info = method.info();
         match info.kind {
             Kind::Similarity => vec![Self::Pairs, Self::All],
@@ -207,7 +207,7 @@ pub fn table(default: &Path, wanted: &[String]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let shelves: Vec<Models> = engines(default, folder.path())
         .into_iter()
-        .map(|engine| Models::of("default", engine))
+        .map(|engine| Models::with_engine("default", engine))
         .collect();
     let served: Vec<_> = shelves.iter().filter_map(|shelf| shelf.choose(None).ok()).collect();
     let kinds = kinds(served[0].engine.model());
@@ -223,7 +223,7 @@ pub fn table(default: &Path, wanted: &[String]) -> Vec<serde_json::Value> {
         let Some(served) = able else { continue };
         let query = Query { truncate: true, ..Query::new(method) };
         let resolved = Resolved { model: (*served).clone(), query, fused: None };
-        let questions = Question::of(method).into_iter();
+        let questions = Question::all(method).into_iter();
         for (question, kind) in
             questions.flat_map(|question| kinds.iter().map(move |kind| (question, kind)))
         {

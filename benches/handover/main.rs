@@ -40,7 +40,7 @@ fn main() {
         return support::record("costs", &serde_json::json!({"rows": rows}));
     }
     let engine = Engine::open(&path, &Default::default()).expect("the model opens");
-    let shelf: &'static Models = Box::leak(Box::new(Models::of("default", engine)));
+    let shelf: &'static Models = Box::leak(Box::new(Models::with_engine("default", engine)));
     let served = shelf.choose(None).expect("there is a model");
     let lines = support::running_text();
     let short = |line: &String| line.split_whitespace().take(12).collect::<Vec<_>>().join(" ");

@@ -119,7 +119,7 @@ fn serve_service(
     let settings = Settings { listen, admin_listen: Some(listen), ..Settings::default() };
     // Connections are kept for as long as the bench takes.
     let settings = Settings { requests_per_connection: u64::MAX, ..settings };
-    let app = App::with_models(settings, Models::of("default", engine()?))?;
+    let app = App::with_models(settings, Models::with_engine("default", engine()?))?;
     let metrics = ConnectionMetrics {
         open: app.metrics.connections.clone(),
         refused: app.metrics.connections_refused.clone(),

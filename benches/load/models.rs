@@ -15,7 +15,7 @@ use crate::chance::Chance;
 
 /// Writes the model with other weights of its words, so that nearly every score differs.
 pub fn write_variant(model: &Model, target: &Path) -> anyhow::Result<()> {
-    let mut draft = Draft::of(model);
+    let mut draft = Draft::from_model(model);
     let scales = draft.tables.iter_mut().find(|table| table.name == "scales");
     let scales = scales.context("a variant is made from a model with scales")?;
     let Source::Bytes(bytes) = &scales.source else {
@@ -34,7 +34,7 @@ pub fn write_variant(model: &Model, target: &Path) -> anyhow::Result<()> {
 
 /// Writes the model with a section of `bytes` zeros that no method reads.
 pub fn write_ballast(model: &Model, target: &Path, bytes: u64) -> anyhow::Result<()> {
-    let mut draft = Draft::of(model);
+    let mut draft = Draft::from_model(model);
     let stream = Box::new(move |out: &mut dyn Write| {
         io::copy(&mut io::Read::take(io::repeat(0), bytes), out).map(|_| ())
     });

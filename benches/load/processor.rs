@@ -46,7 +46,7 @@ pub struct Spent {
 
 impl Spent {
     /// What a process has spent so far; nothing where `/proc` does not say.
-    fn of(process: &str) -> Self {
+    fn new(process: &str) -> Self {
         let mut spent = Self::default();
         let threads = fs::read_dir(Path::new("/proc").join(process).join("task"));
         for thread in threads.into_iter().flatten().flatten() {
@@ -101,7 +101,7 @@ impl Meter {
     /// Begins to measure.
     pub fn begin(server: &Server) -> Self {
         let process = server.pid().to_string();
-        Self { at: Instant::now(), server: Spent::of(&process), generator: Spent::of("self") }
+        Self { at: Instant::now(), server: Spent::new(&process), generator: Spent::new("self") }
     }
 
     /// What was spent since.

@@ -93,7 +93,7 @@ fn of_chance(encoder: Encoder, folder: &Path) -> PathBuf {
     let settings = serde_json::to_string(&settings).expect("settings");
     let section =
         Fitted { section: ranker::SECTION, settings, tensors: network, bytes: Vec::new() };
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     section.put_into(&mut draft);
     let path = folder.join("ranker.safetensors");
     draft.write(&path).expect("a file");
@@ -135,7 +135,7 @@ fn contest(name: &str, engine: &Engine, model: &Model, topics: &[topics::Topic],
     let by_candle = |size: usize| {
         let mut scores = 0;
         for chunk in examples.iter().flat_map(|of| of.chunks(size)) {
-            let batch = Batch::of(&texts, chunk);
+            let batch = Batch::new(&texts, chunk);
             scores += state.borrow_mut().scores(&batch).expect("scores").len() as u64;
         }
         scores

@@ -49,7 +49,8 @@ fn main() {
     let settings =
         Settings { compute_threads: Some(1), compute_deadline_ms: 60_000, ..Settings::default() };
     let engine = Engine::new(model).expect("an engine");
-    let app = App::with_models(settings, Models::of("default", engine)).expect("a service");
+    let app =
+        App::with_models(settings, Models::with_engine("default", engine)).expect("a service");
     let router = app.router();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");

@@ -122,12 +122,12 @@ impl Vectors {
         };
         let mut draft = Draft { metadata, ..Draft::default() };
         draft.tables.push(match dtype {
-            Dtype::F16 => Table::of("vectors", dtype, &shape, &halves),
-            Dtype::I8 => Table::of("vectors", dtype, &shape, &bytes),
-            _ => Table::of("vectors", Dtype::F32, &shape, &self.rows),
+            Dtype::F16 => Table::new("vectors", dtype, &shape, &halves),
+            Dtype::I8 => Table::new("vectors", dtype, &shape, &bytes),
+            _ => Table::new("vectors", Dtype::F32, &shape, &self.rows),
         });
         if dtype == Dtype::I8 {
-            draft.tables.push(Table::of("scales", Dtype::F32, &[words], &scales));
+            draft.tables.push(Table::new("scales", Dtype::F32, &[words], &scales));
         }
         draft.push_vocabulary(&tables);
         draft.write(path).expect("there is room for a model");

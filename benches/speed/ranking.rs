@@ -64,7 +64,7 @@ fn trained(
             bytes: Vec::new(),
         };
         let path = folder.join("ranker.safetensors");
-        let mut draft = Draft::of(base.model());
+        let mut draft = Draft::from_model(base.model());
         section.put_into(&mut draft);
         draft.write(&path).expect("there is room for a model");
         let engine = Engine::open(&path, &OpenOptions::default()).expect("it was just written");
@@ -120,7 +120,7 @@ fn contest(
         };
         queries.iter().map(both).sum()
     };
-    let products = Products::of(engine, queries[0], candidates);
+    let products = Products::new(engine, queries[0], candidates);
     let mut contestants: Vec<Contestant<'_>> =
         vec![("the list at once", Box::new(together)), ("pair by pair", Box::new(by_pair))];
     if method == Method::DynamaxJaccard {
@@ -146,7 +146,7 @@ struct Products {
 }
 
 impl Products {
-    fn of(engine: &Engine, query: &str, candidates: &[&str]) -> Self {
+    fn new(engine: &Engine, query: &str, candidates: &[&str]) -> Self {
         let dims = engine.model().dims();
         let mut phrase = Phrase::new(engine.model());
         let mut gather = |texts: &[&str]| {

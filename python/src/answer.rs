@@ -19,14 +19,14 @@ pub(crate) struct ArrowArray {
 }
 
 impl ArrowArray {
-    fn of(array: ArrayRef) -> Self {
+    fn new(array: ArrayRef) -> Self {
         let field = Arc::new(Field::new("", array.data_type().clone(), true));
         Self { array, field }
     }
 
     /// A number a row; null where it is not valid.
     pub(crate) fn numbers(numbers: Vec<f32>, valid: Vec<bool>) -> Self {
-        Self::of(Arc::new(Float32Array::new(numbers.into(), nulls(valid))))
+        Self::new(Arc::new(Float32Array::new(numbers.into(), nulls(valid))))
     }
 
     /// A vector of `dims` numbers a row; null where it is not valid.
@@ -36,7 +36,7 @@ impl ArrowArray {
         let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
         let width = i32::try_from(dims).map_err(|error| wrong(&error))?;
         let list = FixedSizeListArray::try_new(item, width, values, nulls(valid));
-        Ok(Self::of(Arc::new(list.map_err(|error| wrong(&error))?)))
+        Ok(Self::new(Arc::new(list.map_err(|error| wrong(&error))?)))
     }
 }
 

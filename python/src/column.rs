@@ -28,7 +28,7 @@ enum Values<'py> {
 
 impl<'py> Column<'py> {
     /// Takes what was passed as the argument of that name.
-    pub(crate) fn of(object: &Bound<'py, PyAny>, argument: &'static str) -> PyResult<Self> {
+    pub(crate) fn new(object: &Bound<'py, PyAny>, argument: &'static str) -> PyResult<Self> {
         Ok(Self { argument, values: values(object, argument)? })
     }
 

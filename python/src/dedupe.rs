@@ -124,8 +124,8 @@ pub(crate) fn near_duplicates<'py>(
     check: usize,
     asked: Asked,
 ) -> PyResult<Found<'py>> {
-    let texts = Column::of(texts, "texts")?;
-    let against = against.map(|against| Column::of(&against, "against")).transpose()?;
+    let texts = Column::new(texts, "texts")?;
+    let against = against.map(|against| Column::new(&against, "against")).transpose()?;
     let texts = texts.texts()?;
     let against = against.as_ref().map(Column::texts).transpose()?;
     let (engine, threads) = model.get().workers();

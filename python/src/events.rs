@@ -205,9 +205,9 @@ impl NativeDetector {
         ids: Option<&Bound<'_, PyAny>>,
         mut tell: impl FnMut(&Decision, &Names) + Send,
     ) -> PyResult<()> {
-        let column = Column::of(texts, "texts")?;
+        let column = Column::new(texts, "texts")?;
         let texts = column.texts()?;
-        let named = ids.map(|ids| Column::of(ids, "ids")).transpose()?;
+        let named = ids.map(|ids| Column::new(ids, "ids")).transpose()?;
         let ids = named.as_ref().map_or(Ok(vec![None; texts.len()]), Column::texts)?;
         for (other, called) in [(times.len(), "times"), (ids.len(), "ids")] {
             if texts.len() != other {

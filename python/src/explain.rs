@@ -43,7 +43,7 @@ struct Word {
 
 impl Explained {
     /// What the engine explained of two texts.
-    pub(crate) fn of(
+    pub(crate) fn new(
         explained: Explanation,
         texts: (&str, &str),
         (method, measure): (&'static str, &'static str),
@@ -55,7 +55,7 @@ impl Explained {
             tokens.into_iter().map(|token| (token.token, token.share)).collect()
         };
         let words = |words: Vec<ExplainedWord>, text: &str| {
-            words.into_iter().map(|word| Word::of(word, text)).collect()
+            words.into_iter().map(|word| Word::new(word, text)).collect()
         };
         Self {
             score: explained.score,
@@ -82,7 +82,7 @@ impl Explained {
 }
 
 impl Word {
-    fn of(word: ExplainedWord, text: &str) -> Self {
+    fn new(word: ExplainedWord, text: &str) -> Self {
         // Python counts characters, not bytes.
         let characters =
             |end: u32| text.get(..end as usize).map_or(0, |before| before.chars().count());

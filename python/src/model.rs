@@ -152,7 +152,7 @@ impl NativeModel {
         fill: f32,
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<pairs::Scored> {
-        let (a, b) = (Column::of(a, "a")?, Column::of(b, "b")?);
+        let (a, b) = (Column::new(a, "a")?, Column::new(b, "b")?);
         let (a, b) = (a.texts()?, b.texts()?);
         if a.len() != b.len() {
             let (one, other) = (a.len(), b.len());
@@ -177,7 +177,7 @@ impl NativeModel {
         asked: &Asked,
         unknown: &str,
     ) -> PyResult<embed::Embedded> {
-        let column = Column::of(texts, "texts")?;
+        let column = Column::new(texts, "texts")?;
         let texts = column.texts()?;
         let answer = || {
             let stand = Stand::named(unknown)?;
@@ -358,13 +358,13 @@ impl NativeModel {
         fill: f32,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (queries, choices) = (Column::of(queries, "queries")?, Column::of(choices, "choices")?);
+        let (queries, choices) = (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
         let shape = [queries.len(), choices.len()];
         let answer = || {
             let question = self.question(&asked)?;
             let fill = (fill, question.unscored == Unscored::Missing);
-            let candidates = Candidates::of(&choices);
+            let candidates = Candidates::new(&choices);
             rank::matrix(
                 py,
                 self.crew(progress.as_ref()),
@@ -390,12 +390,12 @@ impl NativeModel {
         fill: f32,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BestOfEach<'py>> {
-        let (queries, choices) = (Column::of(queries, "queries")?, Column::of(choices, "choices")?);
+        let (queries, choices) = (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
         let answer = || {
             let question = self.question(&asked)?;
             let options = self.options(&question, Some(top_k), score_cutoff)?;
-            let candidates = Candidates::of(&choices);
+            let candidates = Candidates::new(&choices);
             rank::best(py, self.crew(progress.as_ref()), &queries, &candidates, &options, fill)
         };
         let best = answer().map_err(|problem| problem.raise(py, of_matrix))?;
@@ -417,14 +417,14 @@ impl NativeModel {
         threshold: Option<Cutoff>,
         asked: Asked,
     ) -> PyResult<rank::Found> {
-        let column = Column::of(candidates, "candidates")?;
+        let column = Column::new(candidates, "candidates")?;
         let texts = column.texts()?;
         let answer = || {
             let question = self.question(&asked)?;
             let mut options = self.options(&question, top_k, min_score)?;
             let least = threshold.map(|cutoff| self.least(&question, "threshold", cutoff));
             options.query.threshold = least.transpose()?;
-            rank::one(py, self.crew(None), &asked_for, &Candidates::of(&texts), &options)
+            rank::one(py, self.crew(None), &asked_for, &Candidates::new(&texts), &options)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
@@ -434,7 +434,7 @@ impl NativeModel {
             let question = self.question(&asked)?;
             let names = (question.query.method.name(), self.measure(&question).name());
             let explained = py.detach(|| self.engine.explain(a, b, &question.query));
-            Ok::<_, Problem>(Explained::of(explained?, (a, b), names))
+            Ok::<_, Problem>(Explained::new(explained?, (a, b), names))
         };
         explained().map_err(|problem| problem.raise(py, of_pair))
     }

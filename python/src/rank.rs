@@ -38,7 +38,7 @@ pub(crate) struct Candidates<'t> {
 }
 
 impl<'t> Candidates<'t> {
-    pub(crate) fn of(column: &[Option<&'t str>]) -> Self {
+    pub(crate) fn new(column: &[Option<&'t str>]) -> Self {
         let present = column.iter().enumerate().filter_map(|(at, text)| Some((at, (*text)?)));
         let (places, texts) = present.unzip();
         Self { texts, places, all: column.len() }
@@ -146,7 +146,7 @@ pub(crate) fn one(
     let texts = asked.query.as_deref().map_or_else(|| likes.into(), Asked::from);
     let query = Query { min_known: asked.min_known as f32, ..options.query };
     let question = Question { min_score: options.min_score, page, ..Question::new(texts, query) };
-    let list = cognate::engine::Candidates::of(&candidates.texts);
+    let list = cognate::engine::Candidates::new(&candidates.texts);
     let all = candidates.texts.len();
     let per_part = if question.is_in_parts(engine) { PER_PART } else { all.max(1) };
     // A query that cannot be asked is refused whatever there is to rank.
@@ -192,7 +192,7 @@ pub(crate) fn matrix(
     let parts = queries.chunks(per_part).zip(scores.chunks_mut(per_part * all.max(1)));
     let count = queries.len().div_ceil(per_part);
     work::each(py, crew, count, parts.enumerate(), |(number, (queries, rows)), go_on| {
-        let asked = Candidates::of(queries);
+        let asked = Candidates::new(queries);
         let matrix = engine
             .score_matrix(&asked.texts, &candidates.texts, query, go_on)
             .map_err(|error| in_query(candidates.restore(error), &asked, number * per_part))?;
@@ -231,7 +231,7 @@ pub(crate) fn best(
     let parts = queries.chunks(per_part).zip(rows).enumerate();
     let count = queries.len().div_ceil(per_part);
     work::each(py, crew, count, parts, |(number, (queries, (indexes, scores))), go_on| {
-        let mut asked = Candidates::of(queries);
+        let mut asked = Candidates::new(queries);
         let restore = |error, asked: &Candidates<'_>| {
             in_query(candidates.restore(error), asked, number * per_part)
         };
@@ -246,7 +246,7 @@ pub(crate) fn best(
         let texts = Asked::Each(asked.texts.iter().map(|text| (*text).into()).collect());
         let (min_score, page) = (options.min_score, page);
         let question = Question { min_score, page, ..Question::new(texts, options.query) };
-        let list = cognate::engine::Candidates::of(&candidates.texts);
+        let list = cognate::engine::Candidates::new(&candidates.texts);
         let run = |session: &mut Session<'_>| session.run(0..candidates.texts.len(), go_on);
         let ranked = engine.rank_session(&question, &list, run).and_then(|ranked| ranked);
         let ranked = ranked.map_err(|error| restore(error, &asked))?;

@@ -54,7 +54,7 @@ impl Steps {
         texts: &Bound<'_, PyAny>,
         step: impl FnOnce(&Judge<'_>, &[&str]) -> Result<R, DedupeError> + Send,
     ) -> PyResult<R> {
-        let column = Column::of(texts, "texts")?;
+        let column = Column::new(texts, "texts")?;
         let texts: Vec<&str> = column.texts()?.into_iter().map(Option::unwrap_or_default).collect();
         let done = py.detach(|| Ok::<_, Problem>(step(&self.judge()?, &texts)?));
         done.map_err(|problem| problem.raise(py, of_rows))
@@ -168,7 +168,7 @@ impl Steps {
         let (sample, dims) = (sample.as_slice()?.to_vec(), self.dims(py)?);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let learnt = py.detach(|| pool.install(|| Centres::of(&sample, dims, distinct)));
+        let learnt = py.detach(|| pool.install(|| Centres::new(&sample, dims, distinct)));
         Ok((
             PyArray1::from_vec(py, learnt.cells),
             PyArray1::from_vec(py, learnt.counts),
@@ -248,7 +248,7 @@ impl Matcher {
         all_keys: Vec<Bound<'py, PyBytes>>,
         texts: &Bound<'py, PyAny>,
     ) -> PyResult<Matches<'py>> {
-        let column = Column::of(texts, "texts")?;
+        let column = Column::new(texts, "texts")?;
         let rows = keys.as_slice()?.iter().zip(numbers.as_slice()?).zip(all_keys);
         let mut whole = Vec::new();
         {

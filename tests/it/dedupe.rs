@@ -368,7 +368,7 @@ fn steps_over_parts_find_what_one_search_finds() {
     }
     assert!((0..distinct as u32).all(|id| drawn(id, distinct)), "so few are all in the sample");
     let sample = judge.vectors_of(&texts).unwrap();
-    let learnt = Centres::of(&sample, judge.dims(), distinct);
+    let learnt = Centres::new(&sample, judge.dims(), distinct);
     let buckets = Buckets::new(&learnt, judge.dims());
     let mut rows = Vec::new();
     for (part, first) in texts.chunks(100).zip((0..).step_by(100)) {

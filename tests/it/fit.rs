@@ -159,7 +159,7 @@ fn what_cannot_be_extended_is_refused_and_nothing_is_left_behind() {
     refused(folder, &[&["absent.safetensors"], &components[..]].concat(), 1, "absent.safetensors");
 
     let model = support::tiny_model();
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     draft.tables.retain(|table| table.name != "counts");
     draft.write(&folder.join("uncounted.safetensors")).unwrap();
     let arguments = [&["uncounted.safetensors"], &components[..]].concat();

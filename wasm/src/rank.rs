@@ -23,7 +23,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     };
     let texts = question.texts.get(1..).unwrap_or_default();
     let go_on = || Ok::<_, QueryError>(());
-    let made = engine.rank_pages(&asked, &Candidates::of(texts), go_on)?;
+    let made = engine.rank_pages(&asked, &Candidates::new(texts), go_on)?;
     let Some(page) = made.one() else { return Ok(json!({}).into()) };
     let listed = page.results().map(|found| {
         let mut result = json!({ "index": found.index, "score": found.score });

@@ -100,7 +100,7 @@ async fn large(ground: &Ground, report: &mut Report, wait: Wait) -> anyhow::Resu
     let peak = peak(&few, report, "1,000 pairs, 8 connections").await?;
     // A peak is warmed up for a quarter as long as it is measured.
     let answered = 1.25 * PEAK_SECONDS * peak;
-    let usual = Answering::of(&meter.end(&server), answered, report);
+    let usual = Answering::new(&meter.end(&server), answered, report);
     let idle = server.resident_kib();
     let (most, watcher) = watch_memory(&server);
     let before = server.metrics().await?;
@@ -165,7 +165,7 @@ struct Answering {
 }
 
 impl Answering {
-    fn of(usage: &Usage, answered: f64, report: &mut Report) -> Self {
+    fn new(usage: &Usage, answered: f64, report: &mut Report) -> Self {
         let Spent { computing, serving, kernel } = usage.server;
         let each = Self {
             computing: computing / answered,

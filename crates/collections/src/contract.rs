@@ -396,7 +396,7 @@ pub(super) fn engine() -> SharedEngine {
         }
     }
     let model = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors"));
-    SharedEngine::of(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
+    SharedEngine::share(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
 }
 
 /// Runs the same steps on a home, which `open` reopens before some of them, and on a home in

@@ -25,7 +25,7 @@ pub struct EventItems<'i> {
 
 impl<'i> EventItems<'i> {
     /// The events of some items, ordered by their first items. Unmatched items have no event.
-    pub fn of(items: impl IntoIterator<Item = &'i Arc<Item>>) -> Vec<Self> {
+    pub fn group(items: impl IntoIterator<Item = &'i Arc<Item>>) -> Vec<Self> {
         let (mut events, mut places) = (Vec::<Self>::new(), HashMap::<&str, usize>::new());
         for item in items {
             let Some(event) = &item.event else { continue };
@@ -264,7 +264,7 @@ mod tests {
             item("f", Some("a"), 89),
             item("g", Some("left"), 5),
         ];
-        let events = EventItems::of(&items);
+        let events = EventItems::group(&items);
         let told = |event: &EventItems<'_>| {
             let names = event.items.iter().map(|item| &*item.id).collect::<Vec<_>>().join("");
             (event.id.to_owned(), names, event.first() / 60_000, event.last() / 60_000)
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((events[0].peak(), events[1].peak()), ((3, 30 * 60_000), (1, 0)));
         let hours = [(2, 0), (2, 60)].map(|(items, minutes)| (items, minutes * 60_000));
         assert!(events[0].hours().eq(hours));
-        assert!(EventItems::of(&[item("x", Some("x"), -1)])[0].hours().eq([(1, -HOUR)]));
+        assert!(EventItems::group(&[item("x", Some("x"), -1)])[0].hours().eq([(1, -HOUR)]));
         assert!((events[0].per_hour().unwrap() - 4.0 * 60.0 / 89.0).abs() < 1e-9);
         assert_eq!(events[1].per_hour(), None);
     }

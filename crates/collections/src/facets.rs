@@ -40,7 +40,7 @@ impl<'i> From<&'i Attribute> for Value<'i> {
     fn from(attribute: &'i Attribute) -> Self {
         match attribute {
             Attribute::Truth(truth) => Self::Truth(*truth),
-            Attribute::Number(number) => Self::Number(ExactNumber::of(number)),
+            Attribute::Number(number) => Self::Number(ExactNumber::new(number)),
             Attribute::Text(text) => Self::Text(text),
         }
     }

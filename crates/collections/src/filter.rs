@@ -146,13 +146,13 @@ impl Test {
 }
 
 impl Values {
-    fn of(list: Vec<Attribute>) -> Self {
+    fn new(list: Vec<Attribute>) -> Self {
         let mut values = Self::default();
         for value in &list {
             match value {
                 Attribute::Truth(truth) => values.truths[usize::from(*truth)] = true,
                 Attribute::Number(number) => {
-                    values.numbers.insert(ExactNumber::of(number));
+                    values.numbers.insert(ExactNumber::new(number));
                 }
                 Attribute::Text(text) => {
                     values.texts.insert(text.clone());
@@ -171,7 +171,7 @@ impl Values {
             // Most lists have one value, and texts of another length are not compared.
             (Attribute::Text(text), [Attribute::Text(only)]) => text == only,
             (Attribute::Text(text), _) => self.texts.contains(&**text),
-            (Attribute::Number(number), _) => self.numbers.contains(&ExactNumber::of(number)),
+            (Attribute::Number(number), _) => self.numbers.contains(&ExactNumber::new(number)),
             (Attribute::Truth(truth), _) => self.truths[usize::from(*truth)],
         }
     }
@@ -187,7 +187,7 @@ impl ExactNumber {
         }
     }
 
-    pub(super) fn of(number: &Number) -> Self {
+    pub(super) fn new(number: &Number) -> Self {
         let float = |float: f64| {
             // Whole floats below 2^127 are exact as whole numbers.
             let whole = float.fract() == 0.0 && float.abs() < 2.0_f64.powi(127);

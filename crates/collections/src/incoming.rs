@@ -170,7 +170,7 @@ enum OutgoingEvent<'i> {
 
 impl<'i> Outgoing<'i> {
     /// With the event's name alone.
-    pub fn of(item: &'i Item) -> Self {
+    pub fn new(item: &'i Item) -> Self {
         let event = item.event.as_ref().map(|event| OutgoingEvent::Name(&event.id));
         Self { event, ..Self::whole(item) }
     }
@@ -252,7 +252,7 @@ mod tests {
         ] {
             let incoming: Incoming = serde_json::from_str(written).unwrap();
             let item = incoming.into_item(0);
-            assert_eq!(serde_json::to_string(&Outgoing::of(&item)).unwrap(), written);
+            assert_eq!(serde_json::to_string(&Outgoing::new(&item)).unwrap(), written);
         }
         // An exported item can be imported; the name of an event alone is enough.
         for written in [

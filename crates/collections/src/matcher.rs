@@ -131,7 +131,7 @@ impl Matched {
 pub struct SharedEngine(Arc<dyn AsRef<Engine> + Send + Sync>);
 
 impl SharedEngine {
-    pub fn of(holder: Arc<impl AsRef<Engine> + Send + Sync + 'static>) -> Self {
+    pub fn share(holder: Arc<impl AsRef<Engine> + Send + Sync + 'static>) -> Self {
         Self(holder)
     }
 }

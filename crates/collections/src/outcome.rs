@@ -17,7 +17,7 @@ pub(super) struct Outcome {
 impl Outcome {
     /// For items of these names, the first of which gets the number `next`; `known` are existing
     /// items by name, `oldest` as many of the oldest items as there are names.
-    pub(super) fn of(
+    pub(super) fn new(
         names: &[&str],
         next: i64,
         (mut known, oldest): (HashMap<String, i64>, BTreeSet<i64>),

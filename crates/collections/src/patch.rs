@@ -192,7 +192,7 @@ mod tests {
         let item = serde_json::from_value::<Incoming>(item.clone()).unwrap().into_item(0);
         let patch: ItemPatch = serde_json::from_str(patch).map_err(|error| error.to_string())?;
         let item = patch.apply(&item).map_err(|problem| problem.to_string())?;
-        Ok(serde_json::to_string(&Outgoing::of(&item)).unwrap())
+        Ok(serde_json::to_string(&Outgoing::new(&item)).unwrap())
     }
 
     /// The examples of RFC 7396, appendix A, that change an object, each as the data of an item.

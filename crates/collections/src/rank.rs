@@ -117,7 +117,7 @@ pub fn candidates<'c>(
     boosts: Option<(&ItemBoosts, i64)>,
     group_by: Option<(&str, usize)>,
 ) -> Candidates<'c, RankedItem<'c>> {
-    let mut candidates = Candidates::of(items);
+    let mut candidates = Candidates::new(items);
     if let Some((boosts, clock)) = boosts {
         let by = BoostBy::Share(boosts.rest());
         candidates = candidates.boosted(by, |one| Some(boosts.of(one.0, clock)));

@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let measure = engine.default_measure(query.method);
     let calibration = engine.calibration(query.method, measure).ok_or("no threshold is known")?;
     let least = calibration.threshold.least();
-    let chance = Probability::of(calibration).ok_or("no chance is known")?;
+    let chance = Probability::from_calibration(calibration).ok_or("no chance is known")?;
     let stored = "The user turns the heating on at seven";
     for said in ["User switches heating on at 7", "User turns the heating off at seven", "Cat naps"]
     {

@@ -134,13 +134,13 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
         let problem = "no method's scores reach what is wanted; nothing was written";
         return Err(EvalError::Data { file: set.name, problem: problem.to_owned() });
     }
-    let update = Update::of(engine.model(), &options.output)?;
+    let update = Update::new(engine.model(), &options.output)?;
     let mut calibrations = Calibrations::read(update.model())?;
     for (method, measure, calibration) in made {
         calibrations.insert(method, measure, calibration);
     }
     let tensors = calibrations.tensors();
-    let mut draft = Draft::of(update.model());
+    let mut draft = Draft::from_model(update.model());
     calibrations.put(&mut draft, &tensors);
     let written = update.write(draft)?;
     Ok(Calibrated {

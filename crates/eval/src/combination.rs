@@ -221,7 +221,7 @@ pub fn keep(
     output: Option<&Path>,
 ) -> Result<StoredCombination, EvalError> {
     let model = engine.model();
-    let update = Update::of(model, output.unwrap_or(model.path()))?;
+    let update = Update::new(model, output.unwrap_or(model.path()))?;
     // Another process may have stored a fusion in the meantime.
     let mut fusions = Fusions::read(update.model())?;
     let learned = Learned {
@@ -237,7 +237,7 @@ pub fn keep(
     let kept = fusions.insert(name, stored);
     let fused = kept.map_err(|error| EvalError::Options(error.to_string()))?;
     let (method, summary) = (fused.name().to_string(), fused.summary());
-    let mut draft = Draft::of(update.model());
+    let mut draft = Draft::from_model(update.model());
     fusions.put(&mut draft);
     Ok(StoredCombination { method, summary, written: update.write(draft)? })
 }

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Rows {
-        Rows::of(Input::from_bytes("data.tsv", text.as_bytes().to_vec()).unwrap()).unwrap()
+        Rows::new(Input::from_bytes("data.tsv", text.as_bytes().to_vec()).unwrap()).unwrap()
     }
 
     #[track_caller]
@@ -294,7 +294,7 @@ mod tests {
         fault(read("1\ta\tb\n", ""), &["at least 2 pairs, found 1"]);
         fault(read("", ""), &["at least 2 pairs, found 0"]);
         let latin = Input::from_bytes("data.tsv", b"1\ta\tb\n1\t\xe9\tb\n".to_vec()).unwrap();
-        fault(sts_of(Rows::of(latin).unwrap(), String::new()), &["line 2", "not UTF-8"]);
+        fault(sts_of(Rows::new(latin).unwrap(), String::new()), &["line 2", "not UTF-8"]);
     }
 
     #[test]

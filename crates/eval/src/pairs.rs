@@ -268,7 +268,10 @@ impl PairFile {
         let rows = self.results.iter().map(|result| {
             let test = result.sign_test.as_ref();
             let mark = test.map_or(Mark::None, |test| {
-                Mark::of(test.p < SIGNIFICANT, f64::from(test.wins) - f64::from(test.losses))
+                Mark::from_difference(
+                    test.p < SIGNIFICANT,
+                    f64::from(test.wins) - f64::from(test.losses),
+                )
             });
             let cells = vec![
                 Cell::share(result.roc_auc, Mark::None),

@@ -277,7 +277,7 @@ impl RankingFile {
             let p = result.p_values.as_ref();
             let cell = |value: f64, p: Option<f64>, of: Option<f64>| {
                 let significant = p.is_some_and(|p| p < SIGNIFICANT);
-                Cell::fine(value, Mark::of(significant, value - of.unwrap_or(value)))
+                Cell::fine(value, Mark::from_difference(significant, value - of.unwrap_or(value)))
             };
             let mut cells = vec![
                 cell(result.map, p.map(|p| p.map), baseline.map(|of| of.map)),

@@ -119,7 +119,7 @@ pub fn eval_recommend(
     let mut files = Vec::new();
     for source in datasets::sources(&options.files)? {
         let set = datasets::read_ranking(&source, &[])?;
-        let library = Library::of(&set, &judged, options);
+        let library = Library::draw(&set, &judged, options);
         if library.readers.is_empty() {
             let most = options.liked.div_ceil(options.topics);
             let problem = match options.topics {
@@ -188,7 +188,7 @@ fn recommended(
             };
             let question = Question::new(likes, *query);
             let go_on = || Ok::<_, QueryError>(());
-            let mut made = engine.rank_pages(&question, &Candidates::of(&texts), go_on)?;
+            let mut made = engine.rank_pages(&question, &Candidates::new(&texts), go_on)?;
             order = made.pages.remove(0).ranking.results;
         }
         let grade = |at: usize| reader.wanted.get(&candidates[at]).copied().unwrap_or(0);
@@ -285,7 +285,7 @@ fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table 
     let row = |result: &RecommendResult| {
         let significant = result.p.is_some_and(|p| p < SIGNIFICANT);
         let cells = vec![
-            Cell::fine(result.map, Mark::of(significant, result.map - one)),
+            Cell::fine(result.map, Mark::from_difference(significant, result.map - one)),
             Cell::chance(result.p),
             Cell::fine(result.ndcg_at_10, Mark::None),
             Cell::fine(result.precision_at_10, Mark::None),
@@ -336,7 +336,7 @@ struct Reader {
 impl Library {
     /// Draws readers for every topic with more relevant texts than a reader likes; the further
     /// topics of a reader are random.
-    fn of(set: &RankingSet, judged: &Judged, options: &RecommendOptions) -> Self {
+    fn draw(set: &RankingSet, judged: &Judged, options: &RecommendOptions) -> Self {
         let (mut texts, mut places) = (Vec::new(), BTreeMap::new());
         let most = options.liked.div_ceil(options.topics);
         let mut grades_of = Vec::new();
@@ -441,7 +441,7 @@ mod tests {
         let judged = Judged::read(&[]).unwrap();
         let options =
             RecommendOptions { liked: 2, topics: 1, draws: 20, seed: 7, ..Default::default() };
-        let library = Library::of(&set, &judged, &options);
+        let library = Library::draw(&set, &judged, &options);
         assert_eq!(library.texts, ["a", "b", "c", "x", "d"]);
         assert_eq!((library.topics, library.readers.len()), (1, 20));
         let mut seen = std::collections::BTreeSet::new();
@@ -456,7 +456,7 @@ mod tests {
             seen.insert(reader.liked.clone());
         }
         assert!(seen.len() > 3);
-        let again = Library::of(&set, &judged, &options);
+        let again = Library::draw(&set, &judged, &options);
         let liked = |library: &Library| library.readers[19].liked.clone();
         assert_eq!(liked(&library), liked(&again));
     }
@@ -474,7 +474,7 @@ mod tests {
         let set = RankingSet { name: "made".to_owned(), topics };
         let options =
             RecommendOptions { liked: 3, topics: 2, draws: 10, seed: 7, ..Default::default() };
-        let library = Library::of(&set, &Judged::read(&[]).unwrap(), &options);
+        let library = Library::draw(&set, &Judged::read(&[]).unwrap(), &options);
         assert_eq!(library.readers.len(), 20);
         for reader in &library.readers {
             let of_first = reader.liked.iter().filter(|&&text| text < 3).count();
@@ -482,6 +482,6 @@ mod tests {
             assert_eq!(reader.wanted.len(), 3);
         }
         let three = RecommendOptions { topics: 3, ..options };
-        assert!(Library::of(&set, &Judged::read(&[]).unwrap(), &three).readers.is_empty());
+        assert!(Library::draw(&set, &Judged::read(&[]).unwrap(), &three).readers.is_empty());
     }
 }

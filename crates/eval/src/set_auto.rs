@@ -91,8 +91,8 @@ pub fn set_auto<F: Figures>(
     let written = if output.is_none() && named == Some(method.name()) {
         None
     } else {
-        let update = Update::of(model, output.unwrap_or(model.path()))?;
-        let mut draft = Draft::of(update.model());
+        let update = Update::new(model, output.unwrap_or(model.path()))?;
+        let mut draft = Draft::from_model(update.model());
         draft.metadata.insert(AUTO_METHOD.to_owned(), method.name().to_owned());
         Some(update.write(draft)?)
     };

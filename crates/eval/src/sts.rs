@@ -285,7 +285,7 @@ impl StsFigures {
         let rows = self.overall.results.iter().enumerate().map(|(method, overall)| {
             let wilcoxon = overall.wilcoxon.as_ref();
             let mark = wilcoxon.map_or(Mark::None, |of| {
-                Mark::of(of.test.p < SIGNIFICANT, of.wins as f64 - of.losses as f64)
+                Mark::from_difference(of.test.p < SIGNIFICANT, of.wins as f64 - of.losses as f64)
             });
             let years = self.years.iter().map(|year| &year.results[method]);
             let mut cells: Vec<Cell> =
@@ -372,7 +372,9 @@ fn details(title: &str, of: &[&Subtask]) -> Table {
     let rows = (0..methods).map(|method| {
         let cells = of.iter().map(|subtask| {
             let result = &subtask.results[method];
-            let mark = |found: Difference| Mark::of(found.significant, found.interval.estimate);
+            let mark = |found: Difference| {
+                Mark::from_difference(found.significant, found.interval.estimate)
+            };
             let mark = result.difference.map_or(Mark::None, mark);
             Cell::both(result.pearson, result.spearman, mark)
         });

@@ -16,10 +16,10 @@ pub struct Rows {
 
 impl Rows {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        Self::of(Input::open(path)?)
+        Self::new(Input::open(path)?)
     }
 
-    pub fn of(mut input: Input) -> Result<Self, ReadError> {
+    pub fn new(mut input: Input) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         Ok(Self { input })
     }

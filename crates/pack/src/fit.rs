@@ -90,8 +90,8 @@ pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     }
     let model = Model::open(&options.model, &OpenOptions::default())?;
     let fitted = sections(&model, options)?;
-    let update = Update::of(&model, &options.output)?;
-    let mut draft = Draft::of(update.model());
+    let update = Update::new(&model, &options.output)?;
+    let mut draft = Draft::from_model(update.model());
     fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
     if let Some(bylines) = options.bylines {
         let rules = Normalisation { bylines, ..update.model().normalisation().clone() };

@@ -114,7 +114,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Mode
         dtype: tensor.dtype,
         shape: tensor.shape.clone(),
     });
-    let auto = Auto::of(&model);
+    let auto = Auto::from_model(&model);
     Ok(Inspection {
         file: path.display().to_string(),
         bytes: model.bytes(),
@@ -385,12 +385,12 @@ pub(crate) fn push_subword<'a>(
     let (settings, tables) = match rule {
         Subword::NGrams { .. } => {
             let mut tables = buckets.tables("buckets", "scales");
-            tables.extend(kept.map(|kept| Table::of("kept", Dtype::U32, &[kept.len()], kept)));
+            tables.extend(kept.map(|kept| Table::new("kept", Dtype::U32, &[kept.len()], kept)));
             (rule, tables)
         }
         Subword::WordPiece { .. } => (rule, Vec::new()),
         Subword::Unigram { .. } => {
-            (rule, vec![Table::of("scores", Dtype::U64, &[scores.len()], scores)])
+            (rule, vec![Table::new("scores", Dtype::U64, &[scores.len()], scores)])
         }
     };
     draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);

@@ -129,7 +129,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         );
         return Err(PackError::Options(problem));
     }
-    let target = Target::of(&options.output).map_err(|source| ModelError::Io {
+    let target = Target::follow(&options.output).map_err(|source| ModelError::Io {
         path: options.output.clone(),
         action: "write to",
         source,

@@ -229,7 +229,7 @@ pub(crate) fn read_pieces(
         );
         return Err(PackError::Options(problem));
     }
-    if PieceLengths::of(words.iter(), MARK).is_none() {
+    if PieceLengths::new(words.iter(), MARK).is_none() {
         let problem = format!(
             "--pieces: {}: expected pieces of at most {LONGEST_PIECE_BYTES} bytes",
             source.path.display()

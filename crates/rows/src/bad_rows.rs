@@ -54,7 +54,7 @@ impl LeftOut {
 }
 
 impl BadRows {
-    pub(crate) fn of(on_bad_row: &OnBadRow) -> Result<Self, ReadError> {
+    pub(crate) fn create(on_bad_row: &OnBadRow) -> Result<Self, ReadError> {
         let create = |path: &Path| {
             Ok::<_, ReadError>((path.to_owned(), Growing::create(path).map_err(failed(path))?))
         };

@@ -144,7 +144,7 @@ mod with_columns {
         }
         let lines = Lines { batches, text: Vec::new(), read: 0 };
         let input = Input::from_stream(path, Box::new(lines))?;
-        Records::of(input, Options { format: Some(Format::Ndjson), headless: false })
+        Records::new(input, Options { format: Some(Format::Ndjson), headless: false })
     }
 
     /// The rows of batches as lines of JSON.
@@ -199,7 +199,7 @@ mod with_columns {
         let time = |milliseconds: i64| Value::from(instant::written_exactly(milliseconds));
         let values: Vec<Option<Value>> = match column.data_type() {
             kind if holds_text(kind) => {
-                let strings = Strings::of(column);
+                let strings = Strings::new(column);
                 (0..column.len()).map(|at| strings.get(at).map(Value::from)).collect()
             }
             DataType::Null => vec![None; column.len()],
@@ -260,7 +260,7 @@ mod with_columns {
     }
 
     impl Strings {
-        pub(crate) fn of(column: &ArrayRef) -> Self {
+        pub(crate) fn new(column: &ArrayRef) -> Self {
             let Some(dictionary) = column.as_any_dictionary_opt() else {
                 return Self { values: Arc::clone(column), keys: None };
             };

@@ -29,7 +29,7 @@ impl Growing {
     }
 
     fn begin(path: &Path, packed: bool) -> io::Result<Self> {
-        let target = Target::of(path)?;
+        let target = Target::follow(path)?;
         let folder = directory_of(&target.path);
         LocalDisk.sweep(folder)?;
         // The file to replace may be private, so the new one is private until it gets the same

@@ -49,7 +49,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(gold: &[u64], found: &[u64]) -> Self {
+    fn new(gold: &[u64], found: &[u64]) -> Self {
         let (gold, of_gold) = places(gold);
         let (found, of_found) = places(found);
         let mut cells = BTreeMap::new();
@@ -89,7 +89,7 @@ pub fn agreement(gold: &[u64], found: &[u64]) -> Option<Agreement> {
     if gold.len() != found.len() || gold.is_empty() {
         return None;
     }
-    let table = Table::of(gold, found);
+    let table = Table::new(gold, found);
     let texts = table.texts as f64;
     let b_cubed_precision = table.sum(|common, _, found| common * common / found) / texts;
     let b_cubed_recall = table.sum(|common, gold, _| common * common / gold) / texts;

@@ -277,7 +277,7 @@ pub(crate) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
 
 pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     let prefix = format!("section.{name}");
-    let of_base = Draft::of(base);
+    let of_base = Draft::from_model(base);
     draft.metadata.extend(of_base.metadata.into_iter().filter(|(key, _)| *key == prefix));
     let dotted = format!("{prefix}.");
     draft.tables.extend(of_base.tables.into_iter().filter(|table| table.name.starts_with(&dotted)));

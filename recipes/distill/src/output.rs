@@ -100,7 +100,7 @@ impl Output<'_> {
     fn metadata(&self) -> Result<BTreeMap<String, String>, TrainError> {
         let mut metadata = BTreeMap::new();
         if let Some(base) = self.base {
-            metadata = Draft::of(base).metadata;
+            metadata = Draft::from_model(base).metadata;
             metadata.retain(|key, _| !key.starts_with("section."));
         }
         let mut set = |key: &str, value: String| metadata.insert(key.to_owned(), value);
@@ -234,7 +234,7 @@ impl Stored {
             source: Source::Bytes(self.bytes.as_slice().into()),
         }];
         if dtype == Dtype::I8 {
-            tables.push(Table::of("scales", Dtype::F32, &[count], &self.scales));
+            tables.push(Table::new("scales", Dtype::F32, &[count], &self.scales));
         }
         tables
     }

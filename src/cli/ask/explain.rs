@@ -37,7 +37,7 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<(), Failure> {
     let explained = model.engine.explain(&args.a, &args.b, &query).map_err(pair_refused)?;
     if args.asked.json {
         let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
-        return print(&serde_json::to_string(&ExplainResponse::of(&explained, &resolved))?);
+        return print(&serde_json::to_string(&ExplainResponse::new(&explained, &resolved))?);
     }
     paint(&for_people(&explained, [&args.a, &args.b], query.method.name()))
 }

@@ -188,7 +188,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let (resolved, _) = judged(args.known.of(resolved), args.threshold)?;
     let asked = asked.as_deref().map_or_else(|| args.likes().into(), Asked::from);
     let question = question(&resolved, asked, args.page(&resolved)?)?;
-    let made = rank(&resolved, &question, &Candidates::of(&candidates))?;
+    let made = rank(&resolved, &question, &Candidates::new(&candidates))?;
     let Some(page) = made.one() else { return Ok(()) };
     if !args.asked.json {
         tell_query(page);
@@ -196,7 +196,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     }
     let text = |index: usize| (candidates.get(index).map(String::as_str), None);
     let results = RankedCandidate::all(page, text);
-    let response = RankResponse::of(page, results, &made.unscored, &resolved);
+    let response = RankResponse::new(page, results, &made.unscored, &resolved);
     print(&serde_json::to_string(&response)?)
 }
 

@@ -85,7 +85,7 @@ pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
         explain: args.explain,
         replace: args.replace,
     };
-    let engine = SharedEngine::of(model);
+    let engine = SharedEngine::share(model);
     let collections = args.home.open()?;
     let collection = named(&*collections, &args.name)?;
     let mut input = input_of(&args.file)?;
@@ -148,7 +148,7 @@ fn answer(
     let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
     let matched = matched(collection, engine, how, items)?;
     for (id, one) in ids.iter().zip(&matched) {
-        serde_json::to_writer(&mut *out, &MatchedEntry::of(id, one)).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut *out, &MatchedEntry::new(id, one)).map_err(io::Error::from)?;
         out.write_all(b"\n")?;
     }
     Ok(out.flush()?)

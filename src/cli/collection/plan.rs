@@ -77,7 +77,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(bytes: u64, sample: usize, items: u64) -> Self {
+    fn new(bytes: u64, sample: usize, items: u64) -> Self {
         let bytes_an_item = bytes as f64 / sample as f64;
         Self { bytes_an_item, bytes: (bytes_an_item * items as f64) as u64 }
     }
@@ -167,7 +167,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
         explain: false,
         replace: true,
     };
-    let engine = SharedEngine::of(model);
+    let engine = SharedEngine::share(model);
     let matched =
         |part: &[Item]| matching::matched(&*collection, &engine, &how, part.to_vec()).map(drop);
     let first = items.get(..1).unwrap_or_default();
@@ -189,12 +189,12 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let plan = Plan {
         sample,
         items: args.items,
-        memory: Size::of(plain, sample, args.items),
-        memory_ranked: Size::of(ranked, sample, args.items),
+        memory: Size::new(plain, sample, args.items),
+        memory_ranked: Size::new(ranked, sample, args.items),
         window_bytes_an_item,
         window_items,
         window_bytes: (window_bytes_an_item * window_items as f64) as u64,
-        log: Size::of(loaded.log_bytes.unwrap_or(0), sample, args.items),
+        log: Size::new(loaded.log_bytes.unwrap_or(0), sample, args.items),
         start_s: start * args.items as f64,
         matched_a_second,
         threads: args.rate.map(|rate| rate as f64 / matched_a_second),

@@ -154,7 +154,7 @@ pub(crate) struct ThresholdEntry {
 }
 
 impl MethodEntry {
-    fn of(method: Method, engine: &Engine) -> Self {
+    fn new(method: Method, engine: &Engine) -> Self {
         let info = method.info();
         let reason = engine.unavailable(method).map(ToString::to_string);
         let carried = engine.model().frequency() == Frequency::InNorm;
@@ -211,7 +211,7 @@ impl MethodEntry {
 }
 
 impl ModelEntry {
-    fn of(loaded: &LoadedModel, default: bool) -> Self {
+    fn new(loaded: &LoadedModel, default: bool) -> Self {
         let engine = &loaded.engine;
         let model = engine.model();
         let keys =
@@ -270,7 +270,7 @@ pub(crate) async fn methods(
     let models = app.models();
     let loaded = models.choose(of.model.as_deref())?;
     let engine = &loaded.engine;
-    let methods = Method::ALL.iter().map(|&each| MethodEntry::of(each, engine));
+    let methods = Method::ALL.iter().map(|&each| MethodEntry::new(each, engine));
     let fused = engine.fusions().iter().map(|each| MethodEntry::of_fused(each, engine));
     Ok(Json(MethodList {
         model: loaded.name.to_string(),
@@ -295,6 +295,6 @@ refusals!(ModelsRefusals: &[Code::NotReady]);
 pub async fn models(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
     let models = app.models();
     models.choose(None)?;
-    let entry = |(place, loaded): (usize, &Arc<LoadedModel>)| ModelEntry::of(loaded, place == 0);
+    let entry = |(place, loaded): (usize, &Arc<LoadedModel>)| ModelEntry::new(loaded, place == 0);
     Ok(Json(ModelList { models: models.all().iter().enumerate().map(entry).collect() }))
 }

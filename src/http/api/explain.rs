@@ -135,7 +135,7 @@ impl Planned for Explaining<'_> {
         };
         let (in_a, unknown_in_a) = tokens(&explained.one, &explained.one_unknown);
         let (in_b, unknown_in_b) = tokens(&explained.other, &explained.other_unknown);
-        answer.write_json(&ExplainResponse::of(&explained, &resolved))?;
+        answer.write_json(&ExplainResponse::new(&explained, &resolved))?;
         Ok(Counts {
             texts: 2,
             tokens: (in_a + in_b) as u64,
@@ -221,18 +221,18 @@ pub(crate) struct ExplainedOpposition<'r> {
 }
 
 impl<'r> ExplainResponse<'r> {
-    pub(crate) fn of(explained: &'r Explanation, resolved: &'r Resolved) -> Self {
+    pub(crate) fn new(explained: &'r Explanation, resolved: &'r Resolved) -> Self {
         let shares = explained.shares.as_ref();
         let attention = attention(explained);
         Self {
             score: explained.score,
             unscored: explained.unscored,
-            a: ExplainedText::of(explained, 0),
-            b: ExplainedText::of(explained, 1),
+            a: ExplainedText::new(explained, 0),
+            b: ExplainedText::new(explained, 1),
             matrix: &explained.cosines,
             memberships: shares.and_then(|shares| shares.memberships.as_ref()),
             attention,
-            opposes: explained.opposes.iter().map(ExplainedOpposition::of).collect(),
+            opposes: explained.opposes.iter().map(ExplainedOpposition::new).collect(),
             adds_up: shares.is_some(),
             sentence: explained.sentence(resolved.query.method.name()),
             ..Envelope::new(resolved, resolved.measure()).into()
@@ -241,7 +241,7 @@ impl<'r> ExplainResponse<'r> {
 }
 
 impl<'r> ExplainedText<'r> {
-    fn of(explained: &'r Explanation, side: usize) -> Self {
+    fn new(explained: &'r Explanation, side: usize) -> Self {
         let (words, unknown) = match side {
             0 => (&explained.one, &explained.one_unknown),
             _ => (&explained.other, &explained.other_unknown),
@@ -256,7 +256,7 @@ impl<'r> ExplainedText<'r> {
 }
 
 impl<'r> ExplainedOpposition<'r> {
-    fn of(engine::Opposition { kind, words: [a, b] }: &'r engine::Opposition) -> Self {
+    fn new(engine::Opposition { kind, words: [a, b] }: &'r engine::Opposition) -> Self {
         Self { kind: *kind, a, b }
     }
 }

@@ -244,8 +244,8 @@ async fn answered(
     (check_head, reader): (CheckHead, Reader),
     dialect: &mut Option<Dialect>,
 ) -> Result<Answered, ApiError> {
-    let facts = Facts::of(&request);
-    let client = Caller::of(request.extensions())?.client;
+    let facts = Facts::from_request(&request);
+    let client = Caller::from_extensions(request.extensions())?.client;
     let mut permit = app.admission.admit_soon(&client).await?;
     check_head(&request)?;
     let body = read(app, request, &mut permit, |bytes| app.settings.items_in(bytes)).await?;
@@ -282,7 +282,7 @@ pub(crate) async fn read(
     permit: &mut Permit,
     items_in: impl Fn(usize) -> usize,
 ) -> Result<Bytes, ApiError> {
-    let facts = Facts::of(&request);
+    let facts = Facts::from_request(&request);
     let announced = body::announced(request.headers(), &app.settings)?;
     if let Some(bytes) = announced {
         app.admission.top_up_soon(permit, items_in(bytes)).await?;

@@ -36,7 +36,7 @@ struct OfKey {
 
 impl OfKey {
     /// The state of a key, which a key that was valid before the reload keeps.
-    fn of(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
+    fn new(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
         let writing = key.collections.is_some().then(|| {
             let writing = before.and_then(|before| before.writing.clone());
             writing.unwrap_or_default()
@@ -64,7 +64,7 @@ impl Access {
         }
         let known = |place: Option<usize>| before?.of_keys.get(place?);
         let of_keys = keys.all().iter().zip(places);
-        let of_keys = of_keys.map(|(key, place)| OfKey::of(key, metrics, known(place))).collect();
+        let of_keys = of_keys.map(|(key, place)| OfKey::new(key, metrics, known(place))).collect();
         Ok(Some(Self { keys, quota, of_keys, nobody: metrics.nobody() }))
     }
 
@@ -153,7 +153,7 @@ impl Caller {
     }
 
     /// The caller of a request. A route without a caller is not behind the keys, which is a defect.
-    pub(crate) fn of(extensions: &Extensions) -> Result<Self, ApiError> {
+    pub(crate) fn from_extensions(extensions: &Extensions) -> Result<Self, ApiError> {
         let caller = extensions.get::<Self>().cloned();
         caller.ok_or_else(|| ApiError::internal("a request without a caller"))
     }
@@ -193,6 +193,6 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Self::of(&parts.extensions)
+        Self::from_extensions(&parts.extensions)
     }
 }

@@ -180,7 +180,7 @@ struct OllamaDetails {
 }
 
 impl OllamaDetails {
-    fn of(loaded: &LoadedModel) -> Self {
+    fn from_model(loaded: &LoadedModel) -> Self {
         let vectors = loaded.engine.model().vectors();
         let numbers = vectors.dims() as f64 * loaded.engine.model().vocabulary().len() as f64;
         let parameter_size = format!("{:.1}M", numbers / 1e6);
@@ -206,7 +206,7 @@ async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, Ap
         model: loaded.name.to_string(),
         digest: loaded.engine.model().fingerprint().to_owned(),
         size: loaded.engine.model().bytes(),
-        details: OllamaDetails::of(loaded),
+        details: OllamaDetails::from_model(loaded),
     };
     Ok(Json(OllamaTags { models: models.all().iter().map(tag).collect() }))
 }
@@ -275,7 +275,7 @@ async fn ollama_show(
     let models = app.models();
     let loaded = models.choose(target.model.as_deref())?;
     Ok(Json(OllamaShow {
-        details: OllamaDetails::of(loaded),
+        details: OllamaDetails::from_model(loaded),
         model_info: OllamaModelInfo {
             architecture: "cognate",
             embedding_length: loaded.engine.model().dims(),

@@ -95,7 +95,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    pub(super) fn of(tokens: usize) -> Self {
+    pub(super) fn new(tokens: usize) -> Self {
         Self { prompt_tokens: tokens, total_tokens: tokens }
     }
 }
@@ -120,7 +120,7 @@ impl VectorDialect for OpenAi {
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        let (usage, model) = (Usage::of(vectors.tokens()), vectors.model());
+        let (usage, model) = (Usage::new(vectors.tokens()), vectors.model());
         let embedding = |(index, vector)| {
             let embedding = vectors.asked.encoding.write(vector);
             OpenAiEmbedding { object: "embedding", index, embedding }
@@ -162,7 +162,7 @@ struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    fn of(id: &str) -> Self {
+    fn new(id: &str) -> Self {
         Self { id: id.to_owned(), object: "model", created: 0, owned_by: "cognate" }
     }
 }
@@ -185,7 +185,7 @@ async fn model(
         Err(_) => Some(""),
     };
     let models = app.models();
-    Ok(Json(OpenAiModel::of(&models.choose(id)?.name)))
+    Ok(Json(OpenAiModel::new(&models.choose(id)?.name)))
 }
 
 /// The models of this server, as OpenAI's clients ask for them.
@@ -202,6 +202,6 @@ async fn model(
 async fn models(State(app): State<Arc<App>>) -> Result<Json<OpenAiModels>, ApiError> {
     let models = app.models();
     models.choose(None)?;
-    let data = models.all().iter().map(|loaded| OpenAiModel::of(&loaded.name)).collect();
+    let data = models.all().iter().map(|loaded| OpenAiModel::new(&loaded.name)).collect();
     Ok(Json(OpenAiModels { object: "list", data }))
 }

@@ -214,7 +214,7 @@ impl TextForm for Wording {
 
     fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError> {
         let (resolved, field) = (&ranking.resolved, self.field());
-        Scale::of(resolved, self.relevance)?;
+        Scale::new(resolved, self.relevance)?;
         let cost = ranking.cost(app)?;
         let wanted = ranking.top_k.unwrap_or(usize::MAX).min(ranking.texts.len());
         if self.spans.is_none() {
@@ -247,7 +247,7 @@ impl TextForm for Wording {
         let results = made.pages.iter().flat_map(|page| page.results());
         let ranked = results.map(|result| (result.index, result.score));
         let with_text = ranking.return_text;
-        let scale = Scale::of(&ranking.resolved, self.relevance)?;
+        let scale = Scale::new(&ranking.resolved, self.relevance)?;
         if self.form == Form::Bare {
             let rank = |(index, score): (usize, Option<f32>)| TeiRank {
                 index,
@@ -283,7 +283,7 @@ impl TextForm for Wording {
             model: &ranking.resolved.model.name,
             results,
             data,
-            usage: Usage::of(made.counts.tokens as usize),
+            usage: Usage::new(made.counts.tokens as usize),
         })
     }
 }
@@ -471,7 +471,7 @@ const OF_RANGE: f64 = 1e-3;
 
 impl Scale {
     /// The scale: the requested one, else the calibration's if the model has one for the method.
-    pub(super) fn of(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
+    pub(super) fn new(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
         let engine = &resolved.model.engine;
         if let Some(fused) = &resolved.fused {
             let (low, high) = fused.fusion.by().range();
@@ -482,7 +482,7 @@ impl Scale {
         }
         let (method, measure) = (resolved.query.method, resolved.measure());
         let (low, high) = method.info().range;
-        let known = engine.calibration(method, measure).and_then(Probability::of);
+        let known = engine.calibration(method, measure).and_then(Probability::from_calibration);
         match (wish, known) {
             (None | Some(Relevance::Probability), Some(known)) => {
                 Ok(Self::Probability(known, [low, high]))

@@ -123,7 +123,7 @@ impl PairDialect for Vllm {
             created: 0,
             model: &resolved.model.name,
             data: scored.scores.iter().enumerate().map(score).collect(),
-            usage: Usage::of(scored.counts.tokens as usize),
+            usage: Usage::new(scored.counts.tokens as usize),
         })
     }
 }

@@ -194,7 +194,7 @@ impl Fault {
     }
 
     /// The error of a text, if a text is at fault.
-    pub(crate) fn of(error: &QueryError) -> Option<Self> {
+    pub(crate) fn from_query(error: &QueryError) -> Option<Self> {
         let pointer = error.place()?.into();
         let (code, limit, actual) = match *error {
             QueryError::EmptyText { .. } => (Code::EmptyText, None, None),
@@ -230,7 +230,7 @@ impl ApiError {
 
 impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
-        if let Some(fault) = Fault::of(&error) {
+        if let Some(fault) = Fault::from_query(&error) {
             let refusal = Self::about(fault.code, fault.pointer.clone(), error.problem());
             return Self { faults: vec![fault], ..refusal };
         }

@@ -29,14 +29,14 @@ pub(super) enum Form {
 
 impl Code {
     pub(crate) fn status_in(self, dialect: Dialect) -> StatusCode {
-        Form::of(Some(dialect)).status(self)
+        Form::new(Some(dialect)).status(self)
     }
 }
 
 /// Media type and schema of errors in a dialect.
 pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
     let json = "application/json";
-    match Form::of(Some(dialect)) {
+    match Form::new(Some(dialect)) {
         Form::Problem | Form::Shared => ("application/problem+json", Problem::name()),
         Form::Tei => (json, TeiError::name()),
         Form::OpenAi => (json, OpenAiError::name()),
@@ -47,7 +47,7 @@ pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
 
 impl Form {
     /// The format of a dialect; on a path that several share, none is known yet.
-    pub(super) fn of(dialect: Option<Dialect>) -> Self {
+    pub(super) fn new(dialect: Option<Dialect>) -> Self {
         match dialect {
             None => Self::Shared,
             Some(Dialect::Native) => Self::Problem,

@@ -186,7 +186,7 @@ impl ApiError {
     /// The answer to the request of that id, in the dialect of its route; `None` if several share
     /// it.
     pub(crate) fn respond(&self, request_id: &str, route: Option<Dialect>) -> Response {
-        let form = Form::of(self.dialect.or(route));
+        let form = Form::new(self.dialect.or(route));
         let mut response = Response::new(Body::from(form.body(self, request_id)));
         *response.status_mut() = form.status(self.code);
         let headers = response.headers_mut();

@@ -65,7 +65,7 @@ impl Service<Request> for AuthorizeService {
 
 /// Checks the key and the quota of a request, and adds its caller.
 pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), ApiError> {
-    let facts = Facts::of(request);
+    let facts = Facts::from_request(request);
     match app.access().as_ref() {
         Some(access) => {
             let caller = access.admit(request.headers().get(header::AUTHORIZATION), &facts)?;
@@ -109,7 +109,7 @@ pub(crate) fn check_writer(caller: &Caller) -> Result<(), ApiError> {
 /// or, if no keys are set, one that is not a program of this machine.
 pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
     let extensions = request.extensions();
-    let allowed = match Caller::of(extensions)?.scope() {
+    let allowed = match Caller::from_extensions(extensions)?.scope() {
         Some(scope) => scope.includes(Scope::Admin),
         None => {
             let near = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();

@@ -135,7 +135,7 @@ impl Recorded {
         let began = Instant::now();
         let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
         let verb = request.method().clone();
-        let parent = Parent::of(request.headers());
+        let parent = Parent::from_headers(request.headers());
         let span = app.tracer.begin(&verb, matched.as_ref().map(Matched::as_str), parent);
         let peer = request.extensions().get::<Peer>().map(|Peer(address)| *address);
         let facts = Arc::<Facts>::default();

@@ -49,7 +49,9 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
     if !is_gzip && !encoding.eq_ignore_ascii_case(b"zstd") {
         return request;
     }
-    let client = Caller::of(request.extensions()).map(|caller| caller.client).unwrap_or_default();
+    let client = Caller::from_extensions(request.extensions())
+        .map(|caller| caller.client)
+        .unwrap_or_default();
     let (mut head, body) = request.into_parts();
     head.headers.remove(header::CONTENT_ENCODING);
     // It is the length of the compressed body, which nobody else reads.

@@ -53,7 +53,7 @@ pub(crate) struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         let mut protocol = http1::Builder::new();
         // Without a timer hyper accepts the timeout and never applies it.
         protocol
@@ -359,7 +359,7 @@ mod tests {
         let (seen, mut requests) = mpsc::channel::<()>(2);
         let router = Router::new().route("/", post(async move || seen.send(()).await.unwrap()));
         let (_orders, stop) = ShutdownTrigger::new();
-        let options = ConnectionOptions::of(&Settings::default());
+        let options = ConnectionOptions::from_settings(&Settings::default());
         let ends = EarlyEnds::new(|_| Counter::default(), Arc::default());
         tokio::spawn(async move {
             serve_connection(accepted, peer, router, &options, &ends, stop).await

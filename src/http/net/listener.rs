@@ -73,7 +73,7 @@ impl Listener {
             address: socket.local_addr()?,
             socket,
             most: u32::try_from(settings.max_connections).unwrap_or(u32::MAX).max(1),
-            options: ConnectionOptions::of(settings),
+            options: ConnectionOptions::from_settings(settings),
             metrics,
         })
     }

@@ -230,7 +230,7 @@ pub(crate) struct Asked {
 }
 
 impl Facts {
-    pub(crate) fn of<B>(request: &Request<B>) -> Arc<Self> {
+    pub(crate) fn from_request<B>(request: &Request<B>) -> Arc<Self> {
         request.extensions().get::<Arc<Self>>().cloned().unwrap_or_default()
     }
 

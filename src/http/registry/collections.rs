@@ -37,7 +37,7 @@ struct Most {
 }
 
 impl Most {
-    fn of(settings: &Settings) -> Option<Self> {
+    fn from_settings(settings: &Settings) -> Option<Self> {
         let given = [
             settings.collections_per_key,
             settings.collection_items_per_key,
@@ -52,7 +52,7 @@ impl Collections {
     pub(in crate::http) fn open(settings: &Settings) -> Result<Self, CollectionError> {
         let (home, cut_logs) = open_home(settings)?;
         let (cut_logs, is_taking_up) = (AtomicUsize::new(cut_logs), AtomicBool::new(false));
-        Ok(Self { home, most: Most::of(settings), cut_logs, is_taking_up })
+        Ok(Self { home, most: Most::from_settings(settings), cut_logs, is_taking_up })
     }
 
     /// Whether every question waits for another machine.
@@ -205,7 +205,7 @@ impl Reachable<'_> {
         now: i64,
     ) -> Result<(), ApiError> {
         let Some(most) = self.most else { return Ok(()) };
-        let room = Room::of(self, collection, now).map_err(|error| failed(&error))?;
+        let room = Room::new(self, collection, now).map_err(|error| failed(&error))?;
         let (mut more, mut bytes) = (items.len(), items.iter().map(Item::bytes).sum());
         let fits = |there: usize, more: usize, most: usize| there.saturating_add(more) <= most;
         if !fits(room.items, more, most.items) || !fits(room.bytes, bytes, most.bytes) {
@@ -243,7 +243,7 @@ impl Reachable<'_> {
         now: i64,
     ) -> Result<(), ApiError> {
         let Some(most) = self.most else { return Ok(()) };
-        let room = Room::of(self, collection, now).map_err(|error| failed(&error))?;
+        let room = Room::new(self, collection, now).map_err(|error| failed(&error))?;
         let all = collection.added(Some(0), usize::MAX, now).map_err(|error| failed(&error))?;
         room.check_growth((0, change.growth(&all.items)), most)
     }
@@ -257,7 +257,7 @@ struct Room {
 }
 
 impl Room {
-    fn of(
+    fn new(
         reachable: &Reachable<'_>,
         collection: &dyn Collection,
         now: i64,

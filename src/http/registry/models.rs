@@ -130,7 +130,7 @@ impl Models {
     }
 
     /// A model that is already open, for programs that embed the service.
-    pub fn of(name: &str, engine: Engine) -> Self {
+    pub fn with_engine(name: &str, engine: Engine) -> Self {
         Self { models: vec![Arc::new(LoadedModel::new(name, engine))], document: OnceLock::new() }
     }
 

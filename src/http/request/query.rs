@@ -316,7 +316,7 @@ impl Resolved {
     pub(crate) fn faults<'t>(&self, texts: impl Iterator<Item = (Place, &'t str)>) -> Vec<Fault> {
         let fault = |(place, text)| {
             let error = self.model.engine.check_text(text, &self.query, place).err()?;
-            Fault::of(&error)
+            Fault::from_query(&error)
         };
         texts.filter_map(fault).take(MAX_ITEMS).collect()
     }

@@ -22,7 +22,7 @@ pub(crate) enum Threshold {
 const EXPECTED: &str = "a number or \"calibrated\"";
 
 forms!(Threshold: EXPECTED;
-    number(number) => Score::of(number).map(Threshold::Number);
+    number(number) => Score::new(number).map(Threshold::Number);
     text(word) => only(&word, CALIBRATED, &EXPECTED).map(|()| Threshold::Calibrated););
 
 impl From<Threshold> for Least {
@@ -70,7 +70,7 @@ impl Threshold {
         if written == CALIBRATED {
             return Ok(Self::Calibrated);
         }
-        let fits = |number: f64| Score::of::<serde::de::value::Error>(number).ok();
+        let fits = |number: f64| Score::new::<serde::de::value::Error>(number).ok();
         let number =
             written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
                 ApiError::at(Code::OutOfRange, pointer, "the threshold is no number")

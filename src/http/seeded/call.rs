@@ -44,7 +44,7 @@ struct Answer {
 type Refused = String;
 
 impl Call {
-    pub fn of(run: &Rc<Run>, number: usize, chance: &mut Chance) -> Self {
+    pub fn new(run: &Rc<Run>, number: usize, chance: &mut Chance) -> Self {
         let (run, here) = (Rc::clone(run), Arc::default());
         let (chance, peer) = (Chance(chance.next()), chance.below(3));
         Self { run, chance, number, peer, steady: number == 0, here }

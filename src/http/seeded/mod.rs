@@ -72,7 +72,7 @@ struct KnownModel {
 }
 
 impl KnownModel {
-    fn of(dtype: Dtype) -> Self {
+    fn new(dtype: Dtype) -> Self {
         let bytes = tiny(dtype);
         let engine = Engine::new(Model::from_bytes(&bytes, &full()).unwrap()).unwrap();
         let scores = engine.similarity(&PAIRS, &Query::new(engine.auto())).unwrap().scores;
@@ -84,7 +84,7 @@ impl Service {
     fn new(patience: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");
-        let models = [Dtype::F32, Dtype::I8].map(KnownModel::of);
+        let models = [Dtype::F32, Dtype::I8].map(KnownModel::new);
         assert_ne!(models[0].scores, models[1].scores);
         let settings = Settings {
             model: vec![NamedModel { name: "tiny".to_owned(), path: path.clone() }],
@@ -245,7 +245,7 @@ struct Outcome {
 async fn run(service: Rc<Service>, seed: u64) -> Outcome {
     let mut chance = Chance(seed);
     delays::draw_from(Chance(chance.next()));
-    let mut order = Order::of(Chance(chance.next()));
+    let mut order = Order::new(Chance(chance.next()));
     let run = Rc::new(Run {
         service,
         answered: Cell::default(),
@@ -255,14 +255,14 @@ async fn run(service: Rc<Service>, seed: u64) -> Outcome {
         model: Cell::new(0),
         loaded: RefCell::default(),
     });
-    order.begin(Call::of(&run, 0, &mut chance).prepare());
+    order.begin(Call::new(&run, 0, &mut chance).prepare());
     until_over(&run, &mut order).await;
     order.lossy = true;
     let mut begun = 0;
     while begun < REQUESTS || !run.is_over(&order) {
         if begun < REQUESTS && chance.below(4) == 0 {
             begun += 1;
-            order.begin(Call::of(&run, begun, &mut chance).any());
+            order.begin(Call::new(&run, begun, &mut chance).any());
         }
         order.step().await;
         run.check();
@@ -270,7 +270,7 @@ async fn run(service: Rc<Service>, seed: u64) -> Outcome {
     order.lossy = false;
     let (answered, refused) = (run.answered.get(), run.refused.get());
     assert_eq!(answered + refused + order.gone, REQUESTS);
-    order.begin(Call::of(&run, 0, &mut chance).clear());
+    order.begin(Call::new(&run, 0, &mut chance).clear());
     until_over(&run, &mut order).await;
     run.check_end();
     Outcome { answered, refused, trace: order.trace() }

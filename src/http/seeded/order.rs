@@ -48,7 +48,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub fn of(chance: Chance) -> Self {
+    pub fn new(chance: Chance) -> Self {
         let (tasks, choices) = (Vec::new(), DefaultHasher::new());
         Self { chance, lossy: false, gone: 0, tasks, choices }
     }

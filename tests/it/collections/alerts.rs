@@ -36,7 +36,7 @@ fn turns(from: i64, count: i64) -> Value {
 }
 
 async fn with_turns(count: i64) -> TestApp {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/day", Some(&json!({}))).await;
     done(&app, "POST", "/collections/day/match", Some(&turns(0, count))).await;
     app
@@ -117,7 +117,7 @@ async fn alerts_are_told_in_order_and_a_reader_goes_on_after_any_of_them() {
 
 #[tokio::test]
 async fn bursts_are_told_by_the_past_of_the_event() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/day", Some(&json!({}))).await;
     let quake = |at: i64, minute: i64| (format!("q{at}"), minute, QUAKE);
     let mut all = vec![quake(0, 0), quake(1, 10)];

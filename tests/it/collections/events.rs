@@ -37,7 +37,7 @@ fn posts(posts: &[(&str, u32, &str)]) -> Value {
 }
 
 async fn matched() -> TestApp {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/day", Some(&json!({}))).await;
     let found = done(&app, "POST", "/collections/day/match", Some(&posts(&POSTS))).await;
     let began = |item: &Value| item["event"].as_str().map(str::to_owned);

@@ -219,7 +219,7 @@ fn names_of_events_of_long_words_take_little() {
 /// A second look is weighed by the words of both sides.
 #[tokio::test]
 async fn a_match_whose_second_look_would_be_late_is_refused() {
-    let app = TestApp::of(default_model(), |settings| settings.compute_threads = Some(2));
+    let app = TestApp::with_model(default_model(), |settings| settings.compute_threads = Some(2));
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let long = |at: usize| format!("{at} {}", "quake in the city of lima ".repeat(80));
     let items = |from: usize, count: usize| -> Vec<Value> {

@@ -143,7 +143,7 @@ async fn a_collection_that_was_moved_keeps_its_events() {
     assert_eq!(found.len(), 100);
     found.iter().zip(&expected[100..]).for_each(|(found, event)| agrees(found, event));
     // The same over HTTP.
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     let mut moved: Vec<Value> = exported.lines().map(parse).collect();
@@ -186,7 +186,7 @@ async fn a_stream_has_the_events_that_the_command_finds() {
     // However it is cut into requests.
     for (size, centre) in [(1, 0.0), (7, 0.0), (64, 0.3), (7, 0.3), (300, 0.0)] {
         let expected = if centre == 0.0 { &plain } else { &of_centres };
-        let app = TestApp::of(support::default_model(), |_| ());
+        let app = TestApp::with_model(support::default_model(), |_| ());
         done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
         let mut found = Vec::new();
         for (at, part) in posts.chunks(size).enumerate().take(40) {
@@ -208,7 +208,7 @@ async fn a_stream_has_the_events_that_the_command_finds() {
 async fn lines_are_answered_as_they_come() {
     let posts = posts(200);
     let expected = events(&posts, &["--last", "50"]);
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let mut lines = String::new();
     for item in items(&posts, 0) {
@@ -239,7 +239,9 @@ async fn lines_are_answered_as_they_come() {
 /// A window that takes longer than an answer may: what is late is not matched a second time.
 #[tokio::test]
 async fn lines_that_take_too_long_are_matched_once() {
-    let app = TestApp::of(support::default_model(), |settings| settings.compute_deadline_ms = 300);
+    let app = TestApp::with_model(support::default_model(), |settings| {
+        settings.compute_deadline_ms = 300
+    });
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let text = "the river has left its bed and the city is under water ".repeat(40);
     for first in 0..20 {
@@ -285,7 +287,7 @@ async fn what_eval_events_recommends_can_be_asked_for() {
             continue;
         };
         let expected = events(&posts, &flags.split(' ').collect::<Vec<_>>());
-        let app = TestApp::of(support::default_model(), |_| ());
+        let app = TestApp::with_model(support::default_model(), |_| ());
         done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
         let lines: String = items(&posts, 0).iter().map(|item| format!("{item}\n")).collect();
         let request = Request::post(format!("/collections/news/match?{query}"));
@@ -322,7 +324,8 @@ async fn goes_on(posts: &[(String, String)], centre: f64) {
     let mut found = Vec::new();
     for (at, part) in posts.chunks(60).enumerate() {
         let data = data.clone();
-        let app = TestApp::of(support::default_model(), |settings| settings.data = Some(data));
+        let app =
+            TestApp::with_model(support::default_model(), |settings| settings.data = Some(data));
         if at == 0 {
             done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
         }
@@ -370,7 +373,7 @@ async fn an_event_that_slept_is_not_begun_anew() {
         let arguments = [&["events", "posts.ndjson"], &flags[..]].concat();
         let output = cognate(folder.path(), &[("COGNATE_MODEL", MODEL)], &arguments);
         assert!(output.status.success(), "{}", stderr(&output));
-        let app = TestApp::of(support::default_model(), |_| ());
+        let app = TestApp::with_model(support::default_model(), |_| ());
         done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
         let mut body = query;
         body["items"] = json!(posts);
@@ -387,7 +390,7 @@ async fn an_event_that_slept_is_not_begun_anew() {
 #[tokio::test]
 async fn a_text_that_was_matched_has_its_first_answer() {
     let posts = posts(60);
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let matched = async |body: &Value| {
         let answer = done(&app, "POST", "/collections/news/match", Some(body)).await;
@@ -443,7 +446,7 @@ async fn a_text_that_was_matched_has_its_first_answer() {
 async fn texts_are_looked_up_or_added_where_they_are_new() {
     let posts = posts(120);
     let (first, rest) = posts.split_at(60);
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let matched = async |body: Value| {
         let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
@@ -494,7 +497,7 @@ async fn texts_are_looked_up_or_added_where_they_are_new() {
 async fn a_replay_under_a_ttl_finds_its_events() {
     let posts = posts(200);
     let expected = events(&posts, &["--within", "50m"]);
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     // The posts are of 2024, one a minute.
     done(&app, "PUT", "/collections/news", Some(&json!({"ttl": "50m"}))).await;
     for (at, part) in posts.chunks(7).enumerate() {
@@ -527,7 +530,7 @@ async fn a_replay_under_a_ttl_finds_its_events() {
 
 #[tokio::test]
 async fn duplicates_neighbours_and_names_are_told() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let first = json!({"items": [{"id": "a", "text": "Strong earthquake shakes the city of Lima tonight"}]});
     done(&app, "POST", "/collections/news/items", Some(&first)).await;
@@ -605,7 +608,7 @@ async fn duplicates_neighbours_and_names_are_told() {
 
 #[tokio::test]
 async fn a_text_is_told_why_it_has_its_event() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     let texts = [
         "strong earthquake shakes lima",
@@ -658,7 +661,7 @@ async fn a_text_is_told_why_it_has_its_event() {
 
 #[tokio::test]
 async fn a_filter_says_what_texts_are_matched_against() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/facts", Some(&json!({}))).await;
     let fact = |id: &str, user: &str| json!({"id": id, "text": "prefers a window seat on long flights", "attributes": {"user": user}});
     let matched = async |items: Value, user: &str| {

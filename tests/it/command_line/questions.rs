@@ -45,7 +45,7 @@ fn fed(folder: &Path, lines: &[u8], arguments: &[&str]) -> Output {
 async fn json_is_what_the_service_answers() {
     let bytes = support::tiny(Dtype::F32);
     let model = Model::from_bytes(&bytes, &OpenOptions::default()).unwrap();
-    let app = TestApp::of(model, |_| ());
+    let app = TestApp::with_model(model, |_| ());
     let candidates = ["!!!", "the town shakes", "the quake", "", "new york city"];
     let rank = |more: &[(&str, Value)]| {
         let mut body = json!({"query": A, "candidates": candidates, "return_text": true});

@@ -161,8 +161,8 @@ fn a_malformed_section_is_refused_by_name() {
     let refused = |settings: &str, quantiles: usize, number: f32, expected: &str| {
         let mut values = numbers;
         values[7] = number;
-        let rows = |name, width: usize| Table::of(name, Dtype::F32, &[1, width], &values[..width]);
-        let mut draft = Draft::of(&good);
+        let rows = |name, width: usize| Table::new(name, Dtype::F32, &[1, width], &values[..width]);
+        let mut draft = Draft::from_model(&good);
         let tables =
             vec![rows("quantiles", quantiles), rows("related", 100), rows("unrelated", 100)];
         draft.set_section("calibration", settings.to_owned(), tables);

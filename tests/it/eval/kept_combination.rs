@@ -97,7 +97,7 @@ fn a_kept_combination_has_the_figures_of_the_combination() {
 /// measured.
 async fn served_map(path: &Path, method: &str) -> f64 {
     let model = Model::open(path, &OpenOptions::default()).unwrap();
-    let app = TestApp::of(model, |_| ());
+    let app = TestApp::with_model(model, |_| ());
     let rows = rows(15..30);
     let rows: Vec<Vec<&str>> = rows.lines().skip(1).map(|row| row.split('\t').collect()).collect();
     let (mut sum, mut queries) = (0.0, 0);
@@ -192,7 +192,7 @@ fn with_section(settings: &Value) -> Result<Engine, ModelError> {
     let model = support::tiny_model();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fused.safetensors");
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     draft.set_section("fused", settings.to_string(), Vec::new());
     draft.write(&path).unwrap();
     Engine::new(Model::open(&path, &OpenOptions::default()).unwrap())
@@ -238,7 +238,7 @@ fn what_is_kept_is_read_again_as_it_was() {
     let model = support::tiny_model();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.safetensors");
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     fusions.put(&mut draft);
     draft.write(&path).unwrap();
     let engine = Engine::open(&path, &OpenOptions::default()).unwrap();

@@ -172,14 +172,14 @@ fn odd(counts: u64, tokens: &str, documents: &[(&str, u32)], idf: f32) -> Model 
     let frequencies: Vec<u32> = vec![documents.first().map_or(0, |(_, df)| *df); n];
     let mut draft = Draft { metadata: support::metadata(), ..Draft::default() };
     draft.metadata.extend([("dim", "2"), ("tokens", tokens)].map(|(k, v)| (k.into(), v.into())));
-    draft.tables.push(Table::of("vectors", Dtype::F32, &[n, 2], &rows));
+    draft.tables.push(Table::new("vectors", Dtype::F32, &[n, 2], &rows));
     draft.push_vocabulary(&words);
-    draft.tables.push(Table::of("counts", Dtype::U64, &[n], &counts));
+    draft.tables.push(Table::new("counts", Dtype::U64, &[n], &counts));
     if let Some((total, _)) = documents.first() {
         draft.metadata.insert("documents".to_owned(), (*total).to_owned());
-        draft.tables.push(Table::of("df", Dtype::U32, &[n], &frequencies));
+        draft.tables.push(Table::new("df", Dtype::U32, &[n], &frequencies));
     }
-    draft.tables.push(Table::of("idf", Dtype::F32, &[n], &idf));
+    draft.tables.push(Table::new("idf", Dtype::F32, &[n], &idf));
     draft.write(&path).unwrap();
     Model::from_bytes(&std::fs::read(path).unwrap(), &support::full()).unwrap()
 }
@@ -227,7 +227,7 @@ fn a_ranker_is_never_what_auto_stands_for() {
     let mut draft_of = support::tiny_model();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("auto.safetensors");
-    let mut draft = Draft::of(&draft_of);
+    let mut draft = Draft::from_model(&draft_of);
     draft.metadata.insert("auto_method".to_owned(), "bm25".to_owned());
     draft.write(&path).unwrap();
     draft_of = Model::from_bytes(&std::fs::read(path).unwrap(), &support::full()).unwrap();

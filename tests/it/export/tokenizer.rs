@@ -29,7 +29,7 @@ fn tokenizer(rules: &Normalisation) -> Tokenizer {
     let folder = tempfile::tempdir().unwrap();
     let (model, out) = (folder.path().join("m.safetensors"), folder.path().join("out"));
     let tiny = support::tiny_model();
-    let mut draft = Draft::of(&tiny);
+    let mut draft = Draft::from_model(&tiny);
     let rules = serde_json::to_string(rules).unwrap();
     draft.metadata.insert("normalisation".to_owned(), rules);
     draft.write(&model).unwrap();

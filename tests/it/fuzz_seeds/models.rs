@@ -48,34 +48,34 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
     ];
     draft.metadata = entries.map(|(key, value)| (key.to_owned(), value)).into();
     draft.tables.push(match dtype {
-        Dtype::F16 => Table::of("vectors", dtype, &shape, &halves),
-        Dtype::I8 => Table::of("vectors", dtype, &shape, &rows),
-        _ => Table::of("vectors", Dtype::F32, &shape, &singles),
+        Dtype::F16 => Table::new("vectors", dtype, &shape, &halves),
+        Dtype::I8 => Table::new("vectors", dtype, &shape, &rows),
+        _ => Table::new("vectors", Dtype::F32, &shape, &singles),
     });
     if dtype == Dtype::I8 {
-        draft.tables.push(Table::of("scales", Dtype::F32, &[WORDS.len()], &scales));
+        draft.tables.push(Table::new("scales", Dtype::F32, &[WORDS.len()], &scales));
     }
     draft.push_vocabulary(&tables);
-    draft.tables.push(Table::of("counts", Dtype::U64, &[WORDS.len()], &counts));
-    draft.tables.push(Table::of("df", Dtype::U32, &[WORDS.len()], &documents));
-    draft.tables.push(Table::of("idf", Dtype::F32, &[WORDS.len()], &idf));
+    draft.tables.push(Table::new("counts", Dtype::U64, &[WORDS.len()], &counts));
+    draft.tables.push(Table::new("df", Dtype::U32, &[WORDS.len()], &documents));
+    draft.tables.push(Table::new("idf", Dtype::F32, &[WORDS.len()], &idf));
     if let Some(rule) = rule {
         let tables = match rule {
             SubwordRule::NGrams { .. } => vec![
-                Table::of("buckets", Dtype::I8, &[BUCKETS, DIMS], &buckets),
-                Table::of("scales", Dtype::F32, &[BUCKETS], &scales[..BUCKETS]),
+                Table::new("buckets", Dtype::I8, &[BUCKETS, DIMS], &buckets),
+                Table::new("scales", Dtype::F32, &[BUCKETS], &scales[..BUCKETS]),
             ],
             SubwordRule::WordPiece { .. } => Vec::new(),
             SubwordRule::Unigram { .. } => {
-                vec![Table::of("scores", Dtype::U64, &[WORDS.len()], &scores)]
+                vec![Table::new("scores", Dtype::U64, &[WORDS.len()], &scores)]
             }
         };
         draft.set_section(SUBWORD_SECTION, serde_json::to_string(&rule).unwrap(), tables);
     }
     if matches!(unknown, Unknown::Fallback(Fallback { piece_norm: Some(_), .. })) {
         let rows = vec![
-            Table::of("rows", Dtype::I8, &[PIECES.len(), DIMS], &buckets[..PIECES.len() * DIMS]),
-            Table::of("scales", Dtype::F32, &[PIECES.len()], &scales[..PIECES.len()]),
+            Table::new("rows", Dtype::I8, &[PIECES.len(), DIMS], &buckets[..PIECES.len() * DIMS]),
+            Table::new("scales", Dtype::F32, &[PIECES.len()], &scales[..PIECES.len()]),
         ];
         put_pieces(&mut draft, &strings, rows, None).unwrap();
     }

@@ -9,7 +9,7 @@ use crate::support::app::TestApp;
 
 #[tokio::test]
 async fn methods_and_models_are_listed() {
-    let app = TestApp::of(support::tiny_model(), |_| ());
+    let app = TestApp::with_model(support::tiny_model(), |_| ());
     let listing = app.get("/methods").await.json();
     let entries = listing["methods"].as_array().unwrap();
     assert_eq!(entries.len(), Method::ALL.len());
@@ -26,7 +26,7 @@ async fn methods_and_models_are_listed() {
     assert!(model.get("languages").is_none(), "its file states none");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/multilingual.safetensors");
     let model = Model::open(path.as_ref(), &OpenOptions::default()).unwrap();
-    let models = TestApp::of(model, |_| ()).get("/models").await.json();
+    let models = TestApp::with_model(model, |_| ()).get("/models").await.json();
     let languages = ["en", "de", "es", "fr", "it", "nl", "pt"];
     assert_eq!(models["models"][0]["languages"], json!(languages));
     app.get("/methods?model=other").await.refusal(422, "unknown_model");

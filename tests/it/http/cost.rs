@@ -28,11 +28,11 @@ fn default_model() -> Model {
 }
 
 fn two_threads() -> TestApp {
-    TestApp::of(default_model(), |settings| settings.compute_threads = Some(2))
+    TestApp::with_model(default_model(), |settings| settings.compute_threads = Some(2))
 }
 
 fn resolved(method: Method) -> Resolved {
-    let shelf = Models::of("default", Engine::new(default_model()).unwrap());
+    let shelf = Models::with_engine("default", Engine::new(default_model()).unwrap());
     Resolved { model: shelf.choose(None).unwrap().clone(), query: Query::new(method), fused: None }
 }
 
@@ -72,7 +72,7 @@ async fn what_cannot_be_done_in_time_is_refused_and_the_batch_that_can_is_named(
 /// One thread computes one pair, however many there are.
 #[tokio::test]
 async fn a_pair_that_alone_is_too_much_is_said_to_be() {
-    let app = TestApp::of(default_model(), |settings| {
+    let app = TestApp::with_model(default_model(), |settings| {
         settings.compute_threads = Some(64);
         settings.compute_deadline_ms = 2;
     });
@@ -124,7 +124,7 @@ fn texts_are_weighed_by_words_not_by_bytes() {
 /// are not counted, and it is told that it is too long and not that its words are too much work.
 #[tokio::test]
 async fn a_text_that_is_too_long_is_not_weighed_by_its_words() {
-    let app = TestApp::of(default_model(), |settings| {
+    let app = TestApp::with_model(default_model(), |settings| {
         settings.compute_threads = Some(2);
         settings.compute_deadline_ms = 500;
     });

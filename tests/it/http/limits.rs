@@ -80,7 +80,7 @@ async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
     // cannot miss.
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
     let model = Model::open(&default, &support::structure()).unwrap();
-    let app = TestApp::of(model, |settings| {
+    let app = TestApp::with_model(model, |settings| {
         settings.compute_deadline_ms = 20;
         settings.compute_threads = Some(1);
     });

@@ -250,7 +250,7 @@ fn the_document_is_plain_enough_for_generators_of_clients() {
 /// A method that a model cannot serve is not offered.
 #[tokio::test]
 async fn the_served_document_offers_what_can_be_done() {
-    let app = TestApp::of(crate::support::tiny_model(), |_| ());
+    let app = TestApp::with_model(crate::support::tiny_model(), |_| ());
     let served = app.get("/openapi.json").await.json();
     let offered =
         |name: &str| served["components"]["schemas"][name]["enum"].as_array().unwrap().clone();

@@ -22,7 +22,7 @@ const CANDIDATES: [&str; 5] = [
 
 /// A service whose model knows opposites.
 fn app() -> TestApp {
-    TestApp::of(support::default_model(), |_| ())
+    TestApp::with_model(support::default_model(), |_| ())
 }
 
 fn pairs() -> Vec<[&'static str; 2]> {
@@ -175,7 +175,7 @@ async fn an_opposed_pair_is_not_related_by_any_way_in_whatever_else_is_asked() {
         json!({"query": QUERY, "candidates": CANDIDATES, "min_score": 0.45, "threshold": 0.45});
     let answer = app.ask("/rank", rank).await;
     assert_eq!(answer["results"].as_array().unwrap().len(), 4, "{answer}");
-    let strict = TestApp::of(support::tiny_model(), |_| ());
+    let strict = TestApp::with_model(support::tiny_model(), |_| ());
     let pair =
         json!({"a": "the quake", "b": "not the quake", "method": "avg-cos", "threshold": 0.1});
     assert_eq!(strict.ask("/similarity", pair).await["related"], json!([true]));
@@ -303,7 +303,7 @@ async fn an_explanation_names_the_words_that_oppose() {
 
 #[tokio::test]
 async fn what_cannot_be_told_is_refused_by_the_field_that_asks() {
-    let strict = TestApp::of(support::tiny_model(), |_| ());
+    let strict = TestApp::with_model(support::tiny_model(), |_| ());
     let pair = json!({"a": "the quake", "b": "the city"});
     let rank = json!({"query": "the quake", "candidates": ["the city"]});
     for (path, body, field) in [

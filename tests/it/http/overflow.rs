@@ -23,10 +23,10 @@ fn stretched(length: f32, options: &OpenOptions) -> Result<Model, ModelError> {
     let row = &mut rows[QUAKE * support::DIMS..][..support::DIMS];
     let norm = row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
     row.iter_mut().for_each(|value| *value = (f64::from(*value) * f64::from(length) / norm) as f32);
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     let shape = [support::WORDS.len(), support::DIMS];
     let vectors = draft.tables.iter_mut().find(|table| table.name == "vectors").unwrap();
-    *vectors = Table::of("vectors", Dtype::F32, &shape, &rows);
+    *vectors = Table::new("vectors", Dtype::F32, &shape, &rows);
     draft.write(&path).unwrap();
     Model::open(&path, options)
 }
@@ -89,7 +89,7 @@ fn unverified_vectors_are_looked_at_when_they_are_used() {
 /// that could be told.
 #[tokio::test]
 async fn an_explanation_never_tells_null_for_a_number() {
-    let app = TestApp::of(stretched(1e25, &support::structure()).unwrap(), |_| ());
+    let app = TestApp::with_model(stretched(1e25, &support::structure()).unwrap(), |_| ());
     let pair = json!({"a": "the quake", "b": "quake hits", "method": "jaccard"});
     assert_eq!(app.ask("/similarity", pair.clone()).await["scores"][0], 1.0 / 3.0_f32);
     app.post("/explain", pair.to_string()).await.refusal(500, "non_finite_score");

@@ -73,7 +73,7 @@ async fn listings_tell_which_ranker_there_is() {
 #[tokio::test]
 async fn an_explanation_shows_what_each_word_of_the_query_was_read_from() {
     for encoder in [Encoder::Qatt, Encoder::Patt] {
-        let app = TestApp::of(support::ranking(encoder, 1), |_| ());
+        let app = TestApp::with_model(support::ranking(encoder, 1), |_| ());
         let post = "the quake hits zzz town";
         let body = json!({"a": "quake zzz city", "b": post, "method": encoder.name()});
         let answer = app.ask("/explain", body).await;
@@ -102,7 +102,7 @@ async fn an_explanation_shows_what_each_word_of_the_query_was_read_from() {
         assert!(sentence.starts_with(&start), "{sentence}");
         assert!(sentence.contains("was read from"), "{sentence}");
     }
-    let app = TestApp::of(support::ranking(Encoder::Bicnn, 1), |_| ());
+    let app = TestApp::with_model(support::ranking(Encoder::Bicnn, 1), |_| ());
     let body = json!({"a": QUERY, "b": POSTS[0], "method": "bicnn"});
     let answer = app.ask("/explain", body).await;
     assert!(answer.get("attention").is_none());
@@ -128,7 +128,7 @@ async fn another_ranker_is_another_model() {
     let write = |encoder, seed| {
         let model = support::tiny_model();
         let fitted = support::ranker(encoder, seed);
-        let mut draft = cognate::model::writer::Draft::of(&model);
+        let mut draft = cognate::model::writer::Draft::from_model(&model);
         fitted.put_into(&mut draft);
         draft.write(&path).unwrap();
     };

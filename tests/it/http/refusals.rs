@@ -99,7 +99,7 @@ async fn methods_that_cannot_do_it_are_refused() {
     let app = TestApp::new();
     let embed = json!({"texts": "quake", "method": "dynamax"}).to_string();
     app.post("/embed", embed).await.refusal(422, "method_cannot_embed");
-    let bare = TestApp::of(crate::support::tiny_model(), |_| ());
+    let bare = TestApp::with_model(crate::support::tiny_model(), |_| ());
     let learned = json!({"a": "quake", "b": "city", "method": "learned-idf"}).to_string();
     let problem = bare.post("/similarity", learned).await.refusal(422, "method_unavailable");
     assert!(problem["detail"].as_str().unwrap().contains("cognate train"), "{problem}");

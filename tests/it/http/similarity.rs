@@ -107,7 +107,7 @@ async fn a_threshold_comes_back_as_it_was_given() {
 #[tokio::test]
 async fn the_share_of_known_words_is_told_where_it_is_asked_for() {
     // This model has a vector for every word, some of them stand-ins, so that nothing is unscored.
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     let pairs = json!([
         ["earthquake shakes Los Angeles", "qxzvkj shakes 地震です zzkqw"],
         ["quakes", "!!"],
@@ -146,7 +146,7 @@ async fn the_share_of_known_words_is_told_where_it_is_asked_for() {
 
 #[tokio::test]
 async fn shares_of_known_words_stay_with_their_texts_in_a_long_question() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     let text = |number: usize| if number.is_multiple_of(3) { "qxzvkj" } else { "earthquake city" };
     let share = |number: usize| if number.is_multiple_of(3) { 0.0 } else { 1.0 };
     let pairs: Vec<[&str; 2]> = (0..4_000).map(|number| [text(number), "town"]).collect();

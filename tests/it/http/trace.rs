@@ -68,11 +68,11 @@ fn only_valid_parents_are_believed() {
     }
     assert_eq!(trace.to_string(), TRACE);
     let mut headers = HeaderMap::new();
-    assert_eq!(Parent::of(&headers), None);
+    assert_eq!(Parent::from_headers(&headers), None);
     headers.append("traceparent", HeaderValue::from_static(PARENT));
-    assert_eq!(Parent::of(&headers), parent(true));
+    assert_eq!(Parent::from_headers(&headers), parent(true));
     headers.append("traceparent", HeaderValue::from_static(PARENT));
-    assert_eq!(Parent::of(&headers), None, "told twice");
+    assert_eq!(Parent::from_headers(&headers), None, "told twice");
 }
 
 #[tokio::test]

@@ -209,7 +209,7 @@ fn the_list_of_ways_is_that_of_the_document() {
 #[tokio::test]
 #[cfg_attr(not(debug_assertions), ignore = "answers say it in builds with assertions")]
 async fn answers_come_by_the_way_that_is_listed() {
-    let app = TestApp::of(default_model(), |_| ());
+    let app = TestApp::with_model(default_model(), |_| ());
     let small = Size { texts: 3, words: 3 };
     app.send(request("PUT /collections/{name}", small)).await;
     let matched = json!({ "items": small.items("i"), "threshold": 0.1 }).to_string();

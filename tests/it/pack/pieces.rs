@@ -132,7 +132,7 @@ fn refusals(change: impl FnOnce(&mut Draft<'_>)) -> [Option<FormatError>; 2] {
     let folder = tempfile::tempdir().unwrap();
     assert!(packed(folder.path(), "int8", PIECES).status.success());
     let model = open(folder.path());
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     change(&mut draft);
     let path = folder.path().join("broken.safetensors");
     draft.write(&path).unwrap();

@@ -116,12 +116,12 @@ fn scores_that_are_missing_or_no_numbers_are_refused() {
     let refusal = |scores: Option<&[f64]>| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.safetensors");
-        let mut draft = Draft::of(&tiny);
+        let mut draft = Draft::from_model(&tiny);
         let unknown = serde_json::to_string(&Unknown::Subword).unwrap();
         draft.metadata.insert("unknown".to_owned(), unknown);
         let rule = SubwordRule::Unigram { unknown_score: -20.0, longest: 9 };
         let rule = serde_json::to_string(&rule).unwrap();
-        let tables = scores.map(|scores| Table::of("scores", Dtype::U64, &[scores.len()], scores));
+        let tables = scores.map(|scores| Table::new("scores", Dtype::U64, &[scores.len()], scores));
         draft.set_section(SUBWORD_SECTION, rule, tables.into_iter().collect());
         draft.write(&path).unwrap();
         Model::open(&path, &support::full()).map(drop).map_err(|error| error.to_string())

@@ -40,20 +40,20 @@ impl TestApp {
 
     /// Over a model that has no vector for a word it does not list.
     pub fn strict() -> Self {
-        Self::of(support::strict(), |_| ())
+        Self::with_model(support::strict(), |_| ())
     }
 
     /// With other settings.
     pub fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::of(support::served(), change)
+        Self::with_model(support::served(), change)
     }
 
     /// With another model.
-    pub fn of(model: cognate::model::Model, change: impl FnOnce(&mut Settings)) -> Self {
+    pub fn with_model(model: cognate::model::Model, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::default();
         change(&mut settings);
         let engine = Engine::new(model).unwrap().with_limits(settings.text_limits());
-        Self::over(App::with_models(settings, Models::of("tiny", engine)).unwrap())
+        Self::over(App::with_models(settings, Models::with_engine("tiny", engine)).unwrap())
     }
 
     /// Over a service as it is.

@@ -127,7 +127,7 @@ fn by_tensors(
     let mut state = State::new(shape, rows.clone(), Device::Cpu, &mut Random::seeded(0)).unwrap();
     state.set_numbers(&Numbers { network, rows }).unwrap();
     let judge = |(topic, examples): &(cognate_files::topics::Topic, Vec<_>)| {
-        let scores = state.scores(&Batch::of(&data.texts, examples)).unwrap();
+        let scores = state.scores(&Batch::new(&data.texts, examples)).unwrap();
         (topic.query.clone(), topic.texts.clone(), scores)
     };
     data.judges.iter().map(judge).collect()

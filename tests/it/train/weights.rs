@@ -141,7 +141,7 @@ fn what_another_version_said_of_its_sets_stays() {
     let folder = folder.path();
     let model = open(folder, "m.safetensors");
     let old = support::learned("cosine", vec![0.5, 0.25]);
-    let mut draft = cognate::model::writer::Draft::of(&model);
+    let mut draft = cognate::model::writer::Draft::from_model(&model);
     old.put_into(&mut draft);
     draft.write(&folder.join("m.safetensors")).unwrap();
     trained(folder, "m.safetensors", &["--kappa", "4"]);

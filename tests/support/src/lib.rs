@@ -71,17 +71,17 @@ pub fn tiny(dtype: Dtype) -> Vec<u8> {
     let shape = [WORDS.len(), DIMS];
     let mut draft = Draft { metadata: metadata(), ..Draft::default() };
     draft.tables.push(match dtype {
-        Dtype::F16 => Table::of("vectors", dtype, &shape, &half),
-        Dtype::I8 => Table::of("vectors", dtype, &shape, &bytes),
-        _ => Table::of("vectors", Dtype::F32, &shape, &rows),
+        Dtype::F16 => Table::new("vectors", dtype, &shape, &half),
+        Dtype::I8 => Table::new("vectors", dtype, &shape, &bytes),
+        _ => Table::new("vectors", Dtype::F32, &shape, &rows),
     });
     if dtype == Dtype::I8 {
-        draft.tables.push(Table::of("scales", Dtype::F32, &[WORDS.len()], &scales));
+        draft.tables.push(Table::new("scales", Dtype::F32, &[WORDS.len()], &scales));
     }
     draft.push_vocabulary(&tables);
-    draft.tables.push(Table::of("counts", Dtype::U64, &[WORDS.len()], &counts));
-    draft.tables.push(Table::of("idf", Dtype::F32, &[WORDS.len()], &idf));
-    let weights = vec![Table::of("weights", Dtype::F32, &[3], &weights)];
+    draft.tables.push(Table::new("counts", Dtype::U64, &[WORDS.len()], &counts));
+    draft.tables.push(Table::new("idf", Dtype::F32, &[WORDS.len()], &idf));
+    let weights = vec![Table::new("weights", Dtype::F32, &[3], &weights)];
     draft.set_section("example", "{\"kind\":\"test\"}".to_owned(), weights);
     draft.write(&path).unwrap();
     std::fs::read(path).unwrap()
@@ -205,7 +205,7 @@ pub fn strict() -> Model {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("strict.safetensors");
     let model = served();
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     let unknown = serde_json::to_string(&Unknown::Skip).unwrap();
     draft.metadata.insert("unknown".to_owned(), unknown);
     draft.write(&path).unwrap();
@@ -227,7 +227,7 @@ pub fn learned(measure: &str, weights: Vec<f32>) -> Fitted {
 pub fn with_sections(model: &Model, sections: &[Fitted]) -> Model {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("more.safetensors");
-    let mut draft = Draft::of(model);
+    let mut draft = Draft::from_model(model);
     sections.iter().for_each(|fitted| fitted.put_into(&mut draft));
     draft.write(&path).unwrap();
     Model::from_bytes(&std::fs::read(path).unwrap(), &full()).unwrap()

@@ -18,11 +18,11 @@ pub fn model(words: &[&str], rows: &[f32], sections: &[Section<'_>]) -> Model {
     metadata.insert("dim".to_owned(), dims.to_string());
     metadata.insert("unknown".to_owned(), "{\"policy\":\"skip\"}".to_owned());
     let mut draft = Draft { metadata, ..Draft::default() };
-    draft.tables.push(Table::of("vectors", Dtype::F32, &[words.len(), dims], rows));
+    draft.tables.push(Table::new("vectors", Dtype::F32, &[words.len(), dims], rows));
     draft.push_vocabulary(&tables);
     for &(name, settings, rows) in sections {
         let shape = [rows.len() / dims, dims];
-        let rows = (!rows.is_empty()).then(|| Table::of("rows", Dtype::F32, &shape, rows));
+        let rows = (!rows.is_empty()).then(|| Table::new("rows", Dtype::F32, &shape, rows));
         draft.set_section(name, settings.to_owned(), rows.into_iter().collect());
     }
     draft.write(&path).unwrap();

@@ -53,7 +53,7 @@ pub(super) struct BlockMaker<'l, B> {
 }
 
 impl<'l, B: Kept> BlockMaker<'l, B> {
-    pub(super) fn of(
+    pub(super) fn new(
         collection: &'l EmbeddedCollection,
         store: &'l BlockStore<B>,
         engine: &Engine,

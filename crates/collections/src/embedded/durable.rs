@@ -60,7 +60,7 @@ impl DurableItems {
             return self.log.append(changes);
         }
         let (path, settings, nothing) = (&self.log.path, held.settings, std::iter::empty());
-        let copy = LogCopy::of(&self.log.storage, path, settings, nothing, self.log.length)?;
+        let copy = LogCopy::new(&self.log.storage, path, settings, nothing, self.log.length)?;
         self.replace(copy, held)
     }
 
@@ -135,6 +135,6 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn copy(self) -> Result<LogCopy, CollectionError> {
         let items = self.table.iter().map(|(_, item)| item.as_ref());
-        LogCopy::of(&self.storage, &self.path, self.settings, items, self.end)
+        LogCopy::new(&self.storage, &self.path, self.settings, items, self.end)
     }
 }

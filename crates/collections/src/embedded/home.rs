@@ -340,7 +340,7 @@ impl Folder {
         let storage = &*self.storage;
         let made = storage.make_folder(&part).map_err(failed).and_then(|()| {
             let nothing = std::iter::empty::<&Item>();
-            let log = LogCopy::of(&self.storage, &part.join(LOG), settings, nothing, 0)?;
+            let log = LogCopy::new(&self.storage, &part.join(LOG), settings, nothing, 0)?;
             let log = log.into_place()?;
             storage.rename(&part, &path).map_err(failed)?;
             Ok(log)

@@ -28,7 +28,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    pub(super) fn of(log: &dyn Stored, bytes: u64) -> io::Result<Self> {
+    pub(super) fn new(log: &dyn Stored, bytes: u64) -> io::Result<Self> {
         Ok(Self { bytes, first: first_head(log)? })
     }
 

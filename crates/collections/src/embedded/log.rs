@@ -224,7 +224,7 @@ impl Log {
             return Ok(());
         }
         self.last.look()?;
-        let written = Length::of(&*self.file, synced)
+        let written = Length::new(&*self.file, synced)
             .and_then(|length| length.write(&*self.storage, &self.path))
             .map_err(CollectionError::writing(&self.path));
         self.recorded = written.is_ok().then_some(synced);
@@ -331,7 +331,7 @@ pub(super) struct LogCopy {
 impl LogCopy {
     /// Writes and syncs a log of these settings and items, which stand for the first `copied` bytes
     /// of the log at this path, if there is one.
-    pub(super) fn of<'i>(
+    pub(super) fn new<'i>(
         storage: &Arc<dyn Storage>,
         path: &Path,
         settings: Settings,

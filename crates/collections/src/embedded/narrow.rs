@@ -49,9 +49,9 @@ impl EmbeddedCollection {
             return Ok(None);
         }
         let Some(probes) = probes(best) else { return Ok(None) };
-        let mut maker = ShelfMaker::of(self, best.engine)?;
+        let mut maker = ShelfMaker::new(self, best.engine)?;
         let mut races: Vec<Pruner<'_>> =
-            probes.iter().map(|probe| Pruner::of(probe, best.length, most / count)).collect();
+            probes.iter().map(|probe| Pruner::new(probe, best.length, most / count)).collect();
         let mut numbers = Vec::new();
         for (at, bits) in wanted {
             cancel.check()?;
@@ -103,7 +103,7 @@ struct Pruner<'p> {
 
 impl<'p> Pruner<'p> {
     /// A pruner for `length` results, given up when more than `most` items remain.
-    fn of(probe: &'p Probe, length: usize, most: usize) -> Self {
+    fn new(probe: &'p Probe, length: usize, most: usize) -> Self {
         Self { probe, floors: Best::new(length), reached: Vec::new(), most, is_lost: false }
     }
 

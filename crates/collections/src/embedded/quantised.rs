@@ -29,7 +29,7 @@ fn bytes(dims: usize) -> usize {
 }
 
 impl Block {
-    fn of(like: Option<&Self>, dims: usize, budget: &Arc<Budget>) -> Self {
+    fn new(like: Option<&Self>, dims: usize, budget: &Arc<Budget>) -> Self {
         let (known, rows, shelf) = match like {
             Some(like) => (like.known, like.rows, like.shelf.clone()),
             None => ([0; TILES], [0; TILES], Shelf::new(dims, BLOCK as usize)),
@@ -67,7 +67,7 @@ pub(super) struct ShelfMaker<'l> {
 }
 
 impl<'l> ShelfMaker<'l> {
-    pub(super) fn of(
+    pub(super) fn new(
         collection: &'l EmbeddedCollection,
         engine: &'l Engine,
     ) -> Result<Self, ChooseError> {
@@ -78,7 +78,7 @@ impl<'l> ShelfMaker<'l> {
             budget: &collection.budget,
             dims: engine.embedding_dims(SHORTLIST_METHOD)?,
             vectors: vectors.filter(|kept| kept.are_of(fingerprint, SHORTLIST_METHOD)),
-            blocks: BlockMaker::of(collection, &collection.shelves, engine),
+            blocks: BlockMaker::new(collection, &collection.shelves, engine),
         })
     }
 
@@ -91,7 +91,7 @@ impl<'l> ShelfMaker<'l> {
     ) -> Result<Arc<Block>, ChooseError> {
         let Self { engine, budget, dims, vectors, blocks } = self;
         blocks.block(at, wanted, view, |kept, missing| {
-            let mut block = Block::of(kept, *dims, budget);
+            let mut block = Block::new(kept, *dims, budget);
             let (mut places, mut texts) = (Vec::new(), Vec::new());
             for &(place, item) in missing {
                 match vectors.as_ref().and_then(|vectors| vectors.of(number(at, place))) {
@@ -125,7 +125,7 @@ impl EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         let targets = shortlist.targets()?;
         let probes: Vec<Probe> = targets.iter().map(|(row, _)| Probe::new(row)).collect();
-        let mut maker = ShelfMaker::of(self, shortlist.engine)?;
+        let mut maker = ShelfMaker::new(self, shortlist.engine)?;
         let items = count(wanted);
         let length = shortlist.length.min(items).max(1);
         let together = (MAX_HELD / length).max(1).next_multiple_of(QUERIES);

@@ -173,7 +173,7 @@ impl Shared {
     ) -> bool {
         let path = self.path.join(name).join(LOG);
         let failed = CollectionError::reading(&path);
-        let stamp = match Stamp::of(&path) {
+        let stamp = match Stamp::read(&path) {
             Ok(None) => return false,
             Ok(Some(stamp)) => Ok(stamp),
             Err(source) => Err(failed(source)),

@@ -75,7 +75,7 @@ impl Salvaged {
         let folder = part.path().join(name);
         storage.make_folder(&folder).map_err(failed)?;
         let items = self.items().map(AsRef::as_ref);
-        let log = LogCopy::of(&storage, &folder.join(LOG), self.held.settings, items, 0)?;
+        let log = LogCopy::new(&storage, &folder.join(LOG), self.held.settings, items, 0)?;
         drop(log.into_place()?);
         part.finish().map_err(failed)
     }

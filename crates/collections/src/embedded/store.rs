@@ -117,7 +117,7 @@ impl EmbeddedCollection {
             name: name.into(),
             limits: *limits,
             budget: Arc::clone(budget),
-            writer: Mutex::new(Writer::of(kept)),
+            writer: Mutex::new(Writer::new(kept)),
             rewriting: Mutex::default(),
             held: RwLock::new(held),
             windows: Windows::default(),

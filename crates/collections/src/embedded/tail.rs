@@ -37,7 +37,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// The current file of a path; `None` if there is none.
-    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from(&metadata))),
             Err(error) if is_nothing(&error) => Ok(None),

@@ -53,7 +53,7 @@ impl Kept for TokenBlock {
 
 impl TokenBlock {
     /// A block extended by these items.
-    fn of(
+    fn build(
         kept: Option<&Self>,
         missing: &[(usize, &Item)],
         engine: &Engine,
@@ -168,13 +168,13 @@ impl EmbeddedCollection {
         let Some(mut classes) = classes else {
             return Ok(Chosen::all(items_of(meant)));
         };
-        let mut maker = BlockMaker::of(self, &self.tokens, best.engine);
+        let mut maker = BlockMaker::new(self, &self.tokens, best.engine);
         let mut numbers = Vec::new();
         for &tokens in those {
             for (at, bits) in wanted {
                 cancel.check()?;
                 let block = maker.block(*at, bits, view, |kept, missing| {
-                    TokenBlock::of(kept, missing, best.engine, by, &self.budget)
+                    TokenBlock::build(kept, missing, best.engine, by, &self.budget)
                 })?;
                 let told = without(bits, &block.apart);
                 for classes in &mut classes {
@@ -233,7 +233,7 @@ fn classes(
     let texts: Vec<&str> = best.texts.iter().map(|(text, _)| *text).collect();
     best.engine.token_counts(&texts, by, |_, tokens| {
         let keys = tokens.iter().map(|(key, _)| *key).collect();
-        all.push(Classes::of(keys, counted, best.length.max(1)));
+        all.push(Classes::new(keys, counted, best.length.max(1)));
     })?;
     let fits = |one: &Classes| !one.keys.is_empty() && one.keys.len() * one.bits() <= QUERY_BITS;
     Ok(all.iter().all(fits).then_some(all))
@@ -271,7 +271,7 @@ struct Place {
 }
 
 impl Classes {
-    fn of(keys: Vec<u64>, counted: Counted, length: usize) -> Self {
+    fn new(keys: Vec<u64>, counted: Counted, length: usize) -> Self {
         let (places, others, numbers) = (HashMap::new(), Vec::new(), Vec::new());
         let (wants_others, longest, ranked) = (true, 0, Vec::new());
         Self { keys, counted, length, places, others, wants_others, longest, numbers, ranked }

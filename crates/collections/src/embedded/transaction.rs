@@ -26,7 +26,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn of(kept: Option<DurableItems>) -> Self {
+    pub(super) fn new(kept: Option<DurableItems>) -> Self {
         Self { kept, gone: false, revision: 0 }
     }
 }

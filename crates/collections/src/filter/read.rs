@@ -156,7 +156,7 @@ impl<'de> Visitor<'de> for AFilter<'_> {
                     name => {
                         reading.of_time = name == "time";
                         let tests = match map.next_value_seed(Asked { reading, form: Form::Any })? {
-                            Written::Values(list) => vec![Test::In(Values::of(list))],
+                            Written::Values(list) => vec![Test::In(Values::new(list))],
                             Written::Tests(tests) => tests,
                         };
                         let of = |test| match name {
@@ -345,8 +345,8 @@ fn test<'de, A: MapAccess<'de>>(
         "eq" | "in" | "ne" => {
             let asked = Asked { reading: &mut *reading, form: Form::Values };
             return match map.next_value_seed(asked)? {
-                Written::Values(list) if name == "ne" => Ok(Test::NotIn(Values::of(list))),
-                Written::Values(list) => Ok(Test::In(Values::of(list))),
+                Written::Values(list) if name == "ne" => Ok(Test::NotIn(Values::new(list))),
+                Written::Values(list) => Ok(Test::In(Values::new(list))),
                 Written::Tests(_) => Err(reading.fault(A_VALUE)),
             };
         }

@@ -108,7 +108,7 @@ impl Collection for PostgresCollection {
     ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
         // PostgreSQL cancels statements that exceed the deadline.
         let page = self.ask(now, |session, entry, _| {
-            let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
+            let mut sql = Sql::new(which, entry.settings.oldest_within(which.within, now));
             let text = format!("SELECT count(*) FROM {} i WHERE {}", entry.table(), sql.text);
             let rows = session.query(&text, &sql.values())?;
             let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
@@ -136,7 +136,7 @@ impl Collection for PostgresCollection {
             return Ok(Chosen::all(found));
         }
         let items = self.ask(now, |session, entry, _| {
-            let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
+            let mut sql = Sql::new(which, entry.settings.oldest_within(which.within, now));
             sql.text.push_str(" ORDER BY i.number LIMIT ");
             sql.value(signed(MAX_CHOSEN as u64 + 1));
             let items = entry.read_items(session, &sql.text, &sql.values())?;
@@ -190,7 +190,7 @@ impl Collection for PostgresCollection {
         _cancel: Cancellation<'_>,
     ) -> Result<Facets, ChooseError> {
         let facets = self.ask(now, |session, entry, _| {
-            let sql = || Sql::of(which, entry.settings.oldest_within(which.within, now));
+            let sql = || Sql::new(which, entry.settings.oldest_within(which.within, now));
             let (table, all) = (entry.table(), sql());
             let text = format!("SELECT count(*) FROM {table} i WHERE {}", all.text);
             let rows = session.query(&text, &all.values())?;

@@ -24,7 +24,7 @@ pub(super) struct Sql {
 
 impl Sql {
     /// The condition that items `i` are selected and not older than a time.
-    pub(super) fn of(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
+    pub(super) fn new(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
         let mut sql = Self::default();
         sql.text.push_str("TRUE");
         if let Some(oldest) = oldest {

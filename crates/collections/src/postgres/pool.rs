@@ -108,7 +108,7 @@ impl Pool {
         let Some(Connection { client, statements }) = &mut lent.connection else {
             return Err(CollectionError::Unknown);
         };
-        let mut session = Session::of(client.transaction()?, statements);
+        let mut session = Session::new(client.transaction()?, statements);
         let answer = question(&mut session)?;
         match session.transaction.commit() {
             // The connection was lost during the commit: nobody knows whether the transaction took

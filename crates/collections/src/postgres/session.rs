@@ -22,7 +22,7 @@ pub(super) struct Session<'c> {
 }
 
 impl<'c> Session<'c> {
-    pub(super) fn of(transaction: Transaction<'c>, statements: &'c mut Statements) -> Self {
+    pub(super) fn new(transaction: Transaction<'c>, statements: &'c mut Statements) -> Self {
         Self { transaction, statements }
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn of(row: &Row) -> Result<Self, CollectionError> {
+    pub(super) fn new(row: &Row) -> Result<Self, CollectionError> {
         let max_items: Option<i64> = row.try_get(1)?;
         Ok(Self {
             id: row.try_get(0)?,
@@ -57,7 +57,7 @@ impl Entry {
         locking: &str,
     ) -> Result<Option<Self>, CollectionError> {
         let text = format!("SELECT {ENTRY} FROM cognate.collections c WHERE c.name = $1 {locking}");
-        session.query(&text, &[&name])?.first().map(Self::of).transpose()
+        session.query(&text, &[&name])?.first().map(Self::new).transpose()
     }
 
     pub(super) fn table(&self) -> String {
@@ -147,7 +147,8 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
             Some(_) => self.oldest(items.len())?,
             None => BTreeSet::new(),
         };
-        let outcome = Outcome::of(&names, self.entry.next, (known, oldest), self.entry.items, most);
+        let outcome =
+            Outcome::new(&names, self.entry.next, (known, oldest), self.entry.items, most);
         if !outcome.gone.is_empty() {
             self.remove("i.number = ANY ($1)", &[&outcome.gone])?;
         }
@@ -269,7 +270,7 @@ impl Transaction for WriteTransaction<'_, '_> {
         now: i64,
     ) -> Result<Applied, CollectionError> {
         transaction::change(self, Vec::new(), false, now)?;
-        let sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
+        let sql = Sql::new(which, self.entry.settings.oldest_within(which.within, now));
         let removed = self.remove(&sql.text, &sql.values())?;
         self.entry.revision += i64::from(removed > 0);
         Ok(Applied { removed, ..Applied::default() })
@@ -376,14 +377,14 @@ impl Following for WriteTransaction<'_, '_> {
         (before, now): (Option<u64>, i64),
         _: Cancellation<'_>,
     ) -> Result<Numbered, ChooseError> {
-        let mut sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
+        let mut sql = Sql::new(which, self.entry.settings.oldest_within(which.within, now));
         sql.text.push_str(" AND i.number < ");
         sql.value(before.map_or(self.entry.next, signed));
         Ok(self.last_of(sql, most)?)
     }
 
     fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {
-        let mut sql = Sql::of(&ItemSelector::default(), None);
+        let mut sql = Sql::new(&ItemSelector::default(), None);
         sql.text.push_str(" AND i.number < ");
         sql.value(self.entry.next);
         sql.text.push_str(" AND i.number >= ");

@@ -95,7 +95,7 @@ impl Table {
         );
         let rows = session.query(&text, &[&collection, &fingerprint])?;
         let Some(row) = rows.first() else { return Ok(None) };
-        let entry = Entry::of(row)?;
+        let entry = Entry::new(row)?;
         let name = format!("cognate.vectors_{}_{fingerprint}", entry.id);
         Ok(Some(Self { entry, upto: row.try_get("upto")?, name }))
     }
@@ -114,7 +114,7 @@ impl Table {
         session.run(&format!("{SEARCH} SET LOCAL hnsw.ef_search = {}", length.clamp(40, 1000)))?;
         let mut found = BTreeMap::new();
         for vector in asked.iter().flatten() {
-            let mut sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
+            let mut sql = Sql::new(which, self.entry.settings.oldest_within(which.within, now));
             sql.text.push_str(" AND v.vector IS NOT NULL ORDER BY v.vector <=> ");
             sql.value(vector.clone());
             // A parameter would hide the limit from the query planner.

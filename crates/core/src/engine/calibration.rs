@@ -151,7 +151,7 @@ impl Calibrations {
             self.0.iter().map(|(key, calibration)| (key, &calibration.threshold)).collect();
         let [quantiles, related, unrelated] = tensors;
         let table = |name, width, numbers: &'a Vec<f32>| {
-            Table::of(name, Dtype::F32, &[self.0.len(), width], numbers)
+            Table::new(name, Dtype::F32, &[self.0.len(), width], numbers)
         };
         let tables = vec![
             table("quantiles", QUANTILES, quantiles),
@@ -212,7 +212,7 @@ impl Pool {
 impl Probability {
     /// The probabilities of a calibration that has related and unrelated pairs. The prior is the
     /// share of related pairs among all pairs; by default it is their share in the calibration.
-    pub fn of(calibration: &Calibration) -> Option<Self> {
+    pub fn from_calibration(calibration: &Calibration) -> Option<Self> {
         let sum = |bins: &[f32]| bins.iter().map(|&count| f64::from(count)).sum::<f64>();
         let (related, unrelated) = (sum(&calibration.related), sum(&calibration.unrelated));
         let threshold = &calibration.threshold;
@@ -285,21 +285,27 @@ mod tests {
     fn shares_are_those_of_the_bins() {
         let related: Vec<f32> = (0..BINS).map(|bin| bin as f32).collect();
         let unrelated: Vec<f32> = (0..BINS).map(|bin| (BINS - bin) as f32).collect();
-        let seen = Probability::of(&calibration(related.clone(), unrelated.clone(), None)).unwrap();
+        let seen =
+            Probability::from_calibration(&calibration(related.clone(), unrelated.clone(), None))
+                .unwrap();
         let middle = |bin: usize| (-1.0 + (bin as f64 + 0.5) * 0.02) as f32;
         for bin in [0, 1, 50, 99] {
             assert!((seen.at(middle(bin)) - bin as f64 / 100.0).abs() < 1e-5, "{bin}");
         }
         assert!((seen.at(middle(50) + 0.01) - 0.505).abs() < 1e-4);
-        let rare = Probability::of(&calibration(related, unrelated, Some(0.01))).unwrap();
+        let rare =
+            Probability::from_calibration(&calibration(related, unrelated, Some(0.01))).unwrap();
         assert!(rare.at(middle(50)) < 0.02 && rare.at(middle(99)) > 0.4);
     }
 
     #[test]
     fn pairs_of_one_kind_say_nothing() {
         let some = vec![1.0; BINS];
-        assert!(Probability::of(&calibration(some.clone(), vec![0.0; BINS], None)).is_none());
-        assert!(Probability::of(&calibration(vec![0.0; BINS], some, None)).is_none());
+        assert!(
+            Probability::from_calibration(&calibration(some.clone(), vec![0.0; BINS], None))
+                .is_none()
+        );
+        assert!(Probability::from_calibration(&calibration(vec![0.0; BINS], some, None)).is_none());
     }
 
     proptest! {
@@ -311,7 +317,7 @@ mod tests {
         ) {
             let counts = |bins: &[u8]| bins.iter().map(|&count| f32::from(count)).collect();
             let calibration = calibration(counts(&related), counts(&unrelated), None);
-            let Some(known) = Probability::of(&calibration) else { return Ok(()) };
+            let Some(known) = Probability::from_calibration(&calibration) else { return Ok(()) };
             let mut scores = scores;
             scores.sort_by(f32::total_cmp);
             let shares: Vec<f64> = scores.iter().map(|&score| known.at(score)).collect();

@@ -72,7 +72,7 @@ impl Engine {
         let Scorer::Embed(embedder) = scorer else {
             return Err(QueryError::CannotEmbed { method: info.name });
         };
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let mut phrase = workspace.phrase();
         let dims = embedder.dims(self.model.dims());
         let mut answer = Embeddings { dims, ..Embeddings::default() };

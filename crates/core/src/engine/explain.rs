@@ -110,7 +110,7 @@ impl Engine {
         let known = scorable(&one, info) && scorable(&other, info);
         let (mut score, mut shares, mut attention) = ([0.0], None, None);
         if known {
-            let mut workspace = Workspace::of(&self.model);
+            let mut workspace = Workspace::with_memory(&self.model);
             let scratch = workspace.scratch();
             let mut against = scorer.against(measure, &one, scratch);
             against.score(std::slice::from_ref(&other), &mut score, scratch);

@@ -204,7 +204,7 @@ impl Engine {
 
     /// Counts of these texts, as far as they are read.
     pub fn counts<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Counts {
-        let mut workspace = workspace::Workspace::of(&self.model);
+        let mut workspace = workspace::Workspace::with_memory(&self.model);
         let (mut phrase, mut counts) = (workspace.phrase(), Counts::default());
         for text in texts {
             phrase.read_up_to(text, self.limits.tokens);

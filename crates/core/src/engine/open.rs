@@ -33,7 +33,7 @@ impl Engine {
         let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
         let counting = scorers.iter().flatten().find_map(Scorer::polarity);
         let without_names = polarity::without_names(&model, counting)?;
-        let auto = Auto::of(&model).method;
+        let auto = Auto::from_model(&model).method;
         let calibrations = Calibrations::read(&model)?;
         let fusions = Fusions::read(&model)?;
         let (event_rules, limits) = (EventRules::read(&model)?, TextLimits::DEFAULT);

@@ -37,7 +37,7 @@ impl Engine {
     /// query; its method does not matter.
     pub fn opposes(&self, a: &str, b: &str, query: &Query) -> Result<Vec<Opposition>, QueryError> {
         self.polarity(query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let [mut one, mut other] = [workspace.phrase(), workspace.phrase()];
         self.read(&mut one, a, query, Place::Pair(0, 0))?;
         self.read(&mut other, b, query, Place::Pair(0, 1))?;
@@ -55,7 +55,7 @@ impl Engine {
         query: &Query,
     ) -> Result<Vec<Oppositions>, QueryError> {
         let polarity = self.polarity(query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let [mut one, mut other] = [workspace.phrase(), workspace.phrase()];
         self.read(&mut one, text, query, Place::Query)?;
         let mut prepared = polarity.prepare(&one);

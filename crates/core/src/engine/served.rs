@@ -43,7 +43,7 @@ pub fn auto_method(name: &str) -> Result<&'static str, String> {
 impl Engine {
     /// The method that `auto` chooses, and the methods that the model cannot serve.
     pub fn served(&self) -> Served {
-        let Auto { method, because } = Auto::of(self.model());
+        let Auto { method, because } = Auto::from_model(self.model());
         let mut missing: Vec<(&Unavailable, Missing)> = Vec::new();
         for &method in Method::ALL {
             let Some(reason) = self.unavailable(method) else { continue };

@@ -60,7 +60,7 @@ impl Engine {
             return Err(QueryError::OnlyRanks { method: info.name });
         }
         let measure = self.measure(scorer, info, query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let mut phrases: Vec<[Phrase<'_>; 2]> = Vec::with_capacity(pairs.len().min(BLOCK));
         for _ in 0..pairs.len().min(BLOCK) {
             phrases.push([workspace.phrase(), workspace.phrase()]);
@@ -117,7 +117,7 @@ impl Engine {
             return Err(QueryError::OnlyRanks { method: info.name });
         }
         let measure = self.measure(scorer, info, query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let read = |(index, text): (usize, &T)| {
             let mut phrase = workspace.phrase();
             let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;

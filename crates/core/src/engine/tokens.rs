@@ -24,7 +24,7 @@ impl Engine {
         each: impl FnOnce(&mut dyn FnMut(&[u32], usize)),
     ) -> Result<Vec<f32>, QueryError> {
         let scorer = self.scorer(query.method)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let (mut phrase, mut one) = (workspace.phrase(), TokenBag::default());
         self.read(&mut phrase, text, query, Place::Query)?;
         one.read(&phrase);
@@ -49,7 +49,7 @@ impl Engine {
         query: &Query,
         mut tell: impl FnMut(usize, &[(u64, u32)]),
     ) -> Result<(), QueryError> {
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let (mut phrase, mut bag) = (workspace.phrase(), TokenBag::default());
         for (index, text) in texts.iter().enumerate() {
             self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;

@@ -32,7 +32,7 @@ impl Drop for Workspace<'_> {
 }
 
 impl<'m> Workspace<'m> {
-    pub(super) fn of(model: &'m Model) -> Self {
+    pub(super) fn with_memory(model: &'m Model) -> Self {
         Self { model, memory: Some(KEPT.take().unwrap_or_default()) }
     }
 

@@ -16,7 +16,7 @@ pub struct Auto {
 
 impl Auto {
     /// The method named by the model's file, with opposites counted where the file knows them, or else the one that suits its vectors.
-    pub fn of(model: &Model) -> Self {
+    pub fn from_model(model: &Model) -> Self {
         let named = model.metadata().get(AUTO_METHOD).and_then(|name| Method::named(name));
         // The method must support every kind of question.
         if let Some(method) = named.filter(|method| method.info().kind == Kind::Similarity) {

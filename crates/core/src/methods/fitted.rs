@@ -20,10 +20,10 @@ impl Fitted {
     /// Puts it into the draft of a model file, in place of an earlier fit.
     pub fn put_into<'a>(&'a self, draft: &mut Draft<'a>) {
         let table = |(name, shape, numbers): &'a (&'static str, Vec<usize>, Vec<f32>)| {
-            Table::of(*name, Dtype::F32, shape, numbers)
+            Table::new(*name, Dtype::F32, shape, numbers)
         };
         let bytes = self.bytes.iter();
-        let bytes = bytes.map(|(name, bytes)| Table::of(*name, Dtype::U8, &[bytes.len()], bytes));
+        let bytes = bytes.map(|(name, bytes)| Table::new(*name, Dtype::U8, &[bytes.len()], bytes));
         let tables = self.tensors.iter().map(table).chain(bytes).collect();
         draft.set_section(self.section, self.settings.clone(), tables);
     }

@@ -249,7 +249,7 @@ impl Scorer {
     ) -> Box<dyn Against + 'q> {
         match self {
             Self::Embed(embedder) => {
-                Box::new(ByVector::of(embedder.as_ref(), measure, one, scratch))
+                Box::new(ByVector::new(embedder.as_ref(), measure, one, scratch))
             }
             Self::Compare(method) => method.against(one, scratch),
             Self::RankList(method) => Box::new(WholeList { method: method.as_ref(), one }),
@@ -278,7 +278,7 @@ impl Scorer {
     ) -> (f32, Option<Oppositions>) {
         match self {
             Self::Embed(embedder) => {
-                only(ByVector::of(embedder.as_ref(), measure, one, scratch), other, scratch)
+                only(ByVector::new(embedder.as_ref(), measure, one, scratch), other, scratch)
             }
             Self::Compare(method) => method.pair(one, other, scratch),
             Self::RankList(method) => {
@@ -296,7 +296,7 @@ struct ByVector<'q> {
 }
 
 impl<'q> ByVector<'q> {
-    fn of(
+    fn new(
         embedder: &'q dyn Embed,
         measure: Measure,
         one: &'q Phrase<'q>,

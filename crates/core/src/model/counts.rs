@@ -55,14 +55,14 @@ impl<'a> Draft<'a> {
     /// Adds the counts of the words; the vocabulary must be there.
     pub fn push_counts(&mut self, counts: &'a Counts) {
         if let Some(occurrences) = &counts.occurrences {
-            self.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));
+            self.tables.push(Table::new("counts", Dtype::U64, &[occurrences.len()], occurrences));
             self.metadata.insert("idf_unknown".to_owned(), counts.idf_unknown.to_string());
         }
         if let Some(documents) = &counts.documents {
-            self.tables.push(Table::of("df", Dtype::U32, &[documents.len()], documents));
+            self.tables.push(Table::new("df", Dtype::U32, &[documents.len()], documents));
         }
         if !counts.idf.is_empty() {
-            self.tables.push(Table::of("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
+            self.tables.push(Table::new("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
         }
         for (key, total) in [("tokens", counts.tokens), ("documents", counts.document_total)] {
             if let Some(total) = total {

@@ -259,7 +259,7 @@ pub fn replace_locked<D: Disk, T, E: From<io::Error>>(
 
 /// Replaces a file of this machine by `bytes`, whole or not at all.
 pub fn replace_by(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let target = Target::of(path)?;
+    let target = Target::follow(path)?;
     replace(&LocalDisk, &target, bytes.len() as u64, |file| file.write_all(bytes))
 }
 

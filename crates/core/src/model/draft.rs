@@ -34,7 +34,7 @@ pub struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// A tensor over numbers in memory.
-    pub fn of<T: bytemuck::NoUninit>(
+    pub fn new<T: bytemuck::NoUninit>(
         name: impl Into<String>,
         dtype: Dtype,
         shape: &[usize],
@@ -65,7 +65,7 @@ pub struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Everything that `model` holds, to be written again with changes.
-    pub fn of(model: &'a Model) -> Self {
+    pub fn from_model(model: &'a Model) -> Self {
         let metadata = model
             .metadata()
             .iter()
@@ -88,9 +88,9 @@ impl<'a> Draft<'a> {
         self.metadata.insert("vocab".to_owned(), words.to_string());
         self.metadata.insert("max_probe".to_owned(), tables.max_probe.to_string());
         self.tables.extend([
-            Table::of("vocab_bytes", Dtype::U8, &[tables.bytes.len()], &tables.bytes),
-            Table::of("vocab_offsets", Dtype::U64, &[words + 1], &tables.offsets),
-            Table::of("vocab_index", Dtype::U32, index, &tables.index),
+            Table::new("vocab_bytes", Dtype::U8, &[tables.bytes.len()], &tables.bytes),
+            Table::new("vocab_offsets", Dtype::U64, &[words + 1], &tables.offsets),
+            Table::new("vocab_index", Dtype::U32, index, &tables.index),
         ]);
     }
 

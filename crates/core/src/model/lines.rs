@@ -52,12 +52,12 @@ impl Key {
             (Some(chunk), Some(mask)) => {
                 Self(u128::from_le_bytes(*chunk) & mask | (length as u128) << (8 * LONGEST))
             }
-            _ => Self::of(text.get(start..end).unwrap_or_default()),
+            _ => Self::new(text.get(start..end).unwrap_or_default()),
         }
     }
 
     #[inline]
-    pub(crate) fn of(string: &[u8]) -> Self {
+    pub(crate) fn new(string: &[u8]) -> Self {
         let length = string.len();
         // Two loads that meet or overlap, where the bytes are the same.
         let bytes = match (string.first_chunk::<8>(), string.last_chunk::<8>()) {
@@ -133,7 +133,7 @@ pub(crate) struct Work(Vec<(Key, u32)>);
 impl Lines {
     /// Places strings, the most frequent first, so that they stand in their own lines. Nothing where they are
     /// too many, or one would stand too far from its own line.
-    pub(crate) fn of<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
+    pub(crate) fn new<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
         if strings.len() > MAX {
             return None;
         }
@@ -144,7 +144,7 @@ impl Lines {
             filter: vec![0; bits / u64::BITS as usize].into_boxed_slice(),
         };
         for (number, string) in (0..).zip(strings) {
-            made.put(Key::of(string), number)?;
+            made.put(Key::new(string), number)?;
         }
         Some(made)
     }
@@ -266,25 +266,25 @@ mod tests {
     #[test]
     fn strings_that_were_chosen_to_belong_in_the_same_line_have_no_lines() {
         // Strings of which 400, as well as 300, have 256 lines.
-        let home = |string: &String| Key::of(string.as_bytes()).hash() >> 32 & 255;
+        let home = |string: &String| Key::new(string.as_bytes()).hash() >> 32 & 255;
         let numbers = || (0..).map(|n: u32| n.to_string());
         let first: Vec<String> = numbers().filter(|string| home(string) == 0).take(400).collect();
-        assert!(Lines::of(first.iter().map(String::as_bytes)).is_none());
+        assert!(Lines::new(first.iter().map(String::as_bytes)).is_none());
         // The first line and those near enough to it hold so many.
         let held = WIDTH * (FURTHEST + 1);
         let mut strings = first[..held].to_vec();
         strings.extend(numbers().filter(|string| home(string) >= 128).take(300 - held));
-        let lines = Lines::of(strings.iter().map(String::as_bytes)).unwrap();
+        let lines = Lines::new(strings.iter().map(String::as_bytes)).unwrap();
         for (number, string) in strings.iter().enumerate() {
-            assert_eq!(lines.find(Key::of(string.as_bytes())), Some(number as u32));
+            assert_eq!(lines.find(Key::new(string.as_bytes())), Some(number as u32));
         }
-        assert_eq!(lines.find(Key::of(first[held].as_bytes())), None);
+        assert_eq!(lines.find(Key::new(first[held].as_bytes())), None);
     }
 
     #[test]
     fn too_many_strings_have_no_lines() {
         let words: Vec<String> = (0..=MAX).map(|n| n.to_string()).collect();
-        let lines = |most: usize| Lines::of(words[..most].iter().map(String::as_bytes));
+        let lines = |most: usize| Lines::new(words[..most].iter().map(String::as_bytes));
         assert!(lines(MAX).is_some() && lines(MAX + 1).is_none());
     }
 
@@ -295,7 +295,7 @@ mod tests {
             others in prop::collection::vec("[a-c\0]{0,17}", 50),
         ) {
             let strings: Vec<String> = strings.into_iter().collect();
-            let lines = Lines::of(strings.iter().map(String::as_bytes)).unwrap();
+            let lines = Lines::new(strings.iter().map(String::as_bytes)).unwrap();
             let number = |wanted: &String| {
                 strings.iter().position(|string| string == wanted).map(|at| at as u32)
             };
@@ -305,7 +305,7 @@ mod tests {
                     let (text, place) = (format!("b{string}{behind}"), [1, 1 + string.len()]);
                     let expected = number(string).filter(|_| (1..=LONGEST).contains(&string.len()));
                     prop_assert_eq!(lines.find(Key::at(text.as_bytes(), place)), expected);
-                    prop_assert_eq!(lines.find(Key::of(string.as_bytes())), expected);
+                    prop_assert_eq!(lines.find(Key::new(string.as_bytes())), expected);
                     found.clear();
                     let long = |_: &[u8]| Some(7);
                     let places = [place].into_iter();
@@ -320,7 +320,7 @@ mod tests {
         #[test]
         fn a_mark_goes_before_a_key(string in "[a-z]{0,13}") {
             let marked = format!("##{string}");
-            prop_assert_eq!(Key::of(string.as_bytes()).behind(*b"##"), Key::of(marked.as_bytes()));
+            prop_assert_eq!(Key::new(string.as_bytes()).behind(*b"##"), Key::new(marked.as_bytes()));
         }
     }
 }

@@ -132,7 +132,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(header: &Header) -> Self {
+    fn from_header(header: &Header) -> Self {
         let range = |name| header.tensor(name).map(|tensor| tensor.range.clone());
         Self {
             dtype: header.tensor("vectors").map(|tensor| tensor.dtype),
@@ -181,7 +181,7 @@ impl Model {
 
     fn read(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Self, FormatError> {
         let header = Header::read(bytes.as_slice(), &options.limits)?;
-        let places = Places::of(&header);
+        let places = Places::from_header(&header);
         let first = match options.verify {
             Verify::Full => 0..bytes.as_slice().len(),
             Verify::Structure => places.vocabulary(),
@@ -216,9 +216,9 @@ impl Model {
             let digests = is_full.then(|| {
                 thread::Builder::new().spawn_scoped(scope, || check::digests(file, header))
             });
-            let unlisted = UnlistedWords::of(&model)?;
+            let unlisted = UnlistedWords::from_model(&model)?;
             check::structure(file, header, &model.vocabulary())?;
-            let lines = Lines::of(model.vocabulary().all_bytes());
+            let lines = Lines::new(model.vocabulary().all_bytes());
             if let Some(digests) = digests {
                 let checked = model.check_numbers(&unlisted);
                 let digests = digests.ok().and_then(|thread| thread.join().ok());

@@ -21,7 +21,7 @@ const MAX_LINKS: usize = 40;
 impl Target {
     /// Follows symbolic links to their target, which may not exist yet. Only a regular file is ever
     /// replaced.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn follow(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
         for _ in 0..=MAX_LINKS {
             match fs::symlink_metadata(&path) {
@@ -81,7 +81,7 @@ pub fn clash<'p>(
 /// The one way of writing a path, whether a file is there or not.
 fn whereabouts(path: &Path) -> PathBuf {
     let found = || {
-        let path = Target::of(path).ok()?.path;
+        let path = Target::follow(path).ok()?.path;
         let folder = fs::canonicalize(directory_of(&path)).ok()?;
         Some(folder.join(path.file_name()?))
     };

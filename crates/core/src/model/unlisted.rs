@@ -69,7 +69,7 @@ pub(crate) enum UnlistedWords {
 }
 
 impl UnlistedWords {
-    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
+    pub(crate) fn from_model(model: &Model) -> Result<Self, FormatError> {
         match model.unknown() {
             Unknown::Skip => return Ok(Self::None),
             Unknown::Fallback(rules) => {
@@ -92,7 +92,7 @@ impl UnlistedWords {
                         });
                     }
                 }
-                let pieces = rules.piece_norm.map(|_| PieceTable::of(model)).transpose()?;
+                let pieces = rules.piece_norm.map(|_| PieceTable::from_model(model)).transpose()?;
                 return Ok(Self::Fallback(rules.clone(), pieces));
             }
             Unknown::Subword => {}

@@ -24,8 +24,8 @@ pub struct Update<'m> {
 impl<'m> Update<'m> {
     /// Waits for the turn to write what becomes of `model` to `output`, which may be the file that
     /// the model was read from.
-    pub fn of(model: &'m Model, output: &Path) -> Result<Self, ModelError> {
-        let target = Target::of(output).map_err(ModelError::io(output, "write to"))?;
+    pub fn new(model: &'m Model, output: &Path) -> Result<Self, ModelError> {
+        let target = Target::follow(output).map_err(ModelError::io(output, "write to"))?;
         let directory = directory_of(&target.path);
         let lock = LocalDisk.lock(directory).map_err(ModelError::io(output, "write"))?;
         let mut update = Self { target, lock, model, current: None };

@@ -119,7 +119,7 @@ impl<'m> Vocabulary<'m> {
     #[inline]
     pub fn lookup_bytes(&self, word: &[u8]) -> Option<WordId> {
         match self.lines {
-            Some(lines) if (1..=lines::LONGEST).contains(&word.len()) => lines.find(Key::of(word)),
+            Some(lines) if (1..=lines::LONGEST).contains(&word.len()) => lines.find(Key::new(word)),
             _ => self.candidates(hash(word)).find(|&id| self.word_bytes(id) == Some(word)),
         }
     }
@@ -394,7 +394,7 @@ mod tests {
         let alone: Vec<u32> =
             text.split(' ').map(|word| tables.view().lookup(word).unwrap_or(EMPTY)).collect();
         assert_eq!(alone, [0, EMPTY, 2, 3, EMPTY, 1]);
-        let lines = Lines::of(tables.view().all_bytes()).unwrap();
+        let lines = Lines::new(tables.view().all_bytes()).unwrap();
         for lines in [None, Some(&lines)] {
             let vocabulary = Vocabulary { lines, ..tables.view() };
             let (mut work, mut found) = (Work::default(), vec![9]);

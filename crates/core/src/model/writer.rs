@@ -40,7 +40,7 @@ impl fmt::Display for Written {
 impl Draft<'_> {
     /// Writes the draft to `target`, which is replaced only after success.
     pub fn write(self, target: &Path) -> Result<Written, ModelError> {
-        let found = Target::of(target).map_err(ModelError::io(target, "write to"))?;
+        let found = Target::follow(target).map_err(ModelError::io(target, "write to"))?;
         let lock = LocalDisk.lock(directory_of(&found.path));
         self.write_locked(&lock.map_err(ModelError::io(target, "write"))?, found)
     }
@@ -57,7 +57,7 @@ impl Draft<'_> {
         if let Some(sections) = self.tables.get_mut(first_section..) {
             sections.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        let layout = Layout::of(&self.tables, &self.metadata);
+        let layout = Layout::new(&self.tables, &self.metadata);
         let written = disk::replace_locked(&LocalDisk, lock, &target, layout.end, |file| {
             layout.fill(file, self.tables)
         });
@@ -76,7 +76,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(tables: &[Table<'_>], metadata: &BTreeMap<String, String>) -> Self {
+    fn new(tables: &[Table<'_>], metadata: &BTreeMap<String, String>) -> Self {
         let mut metadata = metadata.clone();
         metadata.insert(HEADER_DIGEST.to_owned(), NO_DIGEST.to_owned());
         let mut entries = Vec::new();

@@ -63,7 +63,7 @@ pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
     }
     let part = bylines::headline(rules, &input[..end]);
     let input = &input[..part.end];
-    let plain = Plain::of(rules);
+    let plain = Plain::from_rules(rules);
     tokens.begin(input, rules.case == Case::Lower);
     if rules.writes_tags() {
         plain::scan_part(rules, &plain, input, part, tokens);

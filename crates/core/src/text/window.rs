@@ -22,7 +22,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub(super) fn of(rules: &Normalisation) -> Self {
+    pub(super) fn from_rules(rules: &Normalisation) -> Self {
         Self {
             unclean: Unclean::by(rules),
             digits: rules.numbers == Numbers::Keep,

@@ -21,7 +21,7 @@ fn by_measure(name: &str, measure: Measure) -> Query {
 /// The tiny model without any vector for unlisted words.
 fn skipping() -> Engine {
     let model = support::tiny_model();
-    let mut draft = cognate::model::writer::Draft::of(&model);
+    let mut draft = cognate::model::writer::Draft::from_model(&model);
     draft.metadata.insert("unknown".to_owned(), r#"{"policy":"skip"}"#.to_owned());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("skip.safetensors");
@@ -209,7 +209,7 @@ fn what_the_model_lacks_makes_methods_unavailable_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("uncounted.safetensors");
     let model = support::tiny_model();
-    let mut draft = cognate::model::writer::Draft::of(&model);
+    let mut draft = cognate::model::writer::Draft::from_model(&model);
     draft.tables.retain(|table| !["counts", "idf"].contains(&table.name.as_str()));
     draft.write(&path).unwrap();
     let uncounted = Engine::open(&path, &support::full()).unwrap();

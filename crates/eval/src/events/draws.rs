@@ -69,17 +69,17 @@ impl Labelled {
                 let time = row.time + begin.get(&row.event)?;
                 Some(Row { time, ..row.clone() })
             });
-            Self::of(moved.collect())
+            Self::new(moved.collect())
         });
         let drawn: Vec<Self> = drawn.filter(|stream| !stream.names.is_empty()).collect();
-        let whole = Self::of(rows);
+        let whole = Self::new(rows);
         if whole.names.is_empty() {
             return Err(none(path, options));
         }
         Ok(std::iter::once(whole).chain(drawn).collect())
     }
 
-    fn of(mut rows: Vec<Row>) -> Self {
+    fn new(mut rows: Vec<Row>) -> Self {
         // Texts with equal times keep the order of the file.
         rows.sort_by_key(|row| row.time);
         let (mut counts, mut beside) = (BTreeMap::<&str, usize>::new(), BTreeMap::new());

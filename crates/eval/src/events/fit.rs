@@ -85,7 +85,7 @@ pub fn fit_events(
         let rules: Vec<_> = contender.rules(preset, usual::VOTES, usual::CENTRE).collect();
         let prepare = |stream| match weights {
             Some(weights) => weighed(engine, stream, options, weights),
-            None => PreparedStream::of(engine, contender, stream, options),
+            None => PreparedStream::new(engine, contender, stream, options),
         };
         let mut means = Vec::new();
         for (rule, each) in tried(&rules, &drawn, prepare)? {
@@ -108,7 +108,7 @@ pub fn fit_events(
         find(Contender::Vectors, None)?;
     }
     find(coverage, None)?;
-    let update = Update::of(engine.model(), output)?;
+    let update = Update::new(engine.model(), output)?;
     let mut rules = EventRules::read(update.model())?;
     let of_preset = match preset {
         Preset::Topics => &mut rules.topics,
@@ -116,7 +116,7 @@ pub fn fit_events(
     };
     of_preset.extend(thresholds.iter().map(|&(name, threshold, _)| (name.to_owned(), threshold)));
     let sections: Vec<_> = weights.iter().map(Weights::fitted).chain([rules.fitted()]).collect();
-    let mut draft = Draft::of(update.model());
+    let mut draft = Draft::from_model(update.model());
     sections.iter().for_each(|section| section.put_into(&mut draft));
     let written = update.write(draft)?;
     let (path, fingerprint, digest) = (written.path, written.fingerprint, written.digest);
@@ -134,7 +134,7 @@ fn pairs<'s>(
     options: &EventsOptions,
 ) -> Result<(PreparedStream<'s>, Vec<Vec<Pair>>), EvalError> {
     let contender = Contender::Second(Method::Coverage);
-    let prepared = PreparedStream::of(engine, contender, stream, options)?;
+    let prepared = PreparedStream::new(engine, contender, stream, options)?;
     let read = |number: usize| {
         let mut phrase = Phrase::new(engine.model());
         phrase.read(stream.texts.get(number).map_or("", String::as_str));

@@ -140,7 +140,7 @@ struct PreparedStream<'s> {
 }
 
 impl<'s> PreparedStream<'s> {
-    fn of(
+    fn new(
         engine: &Engine,
         contender: Contender,
         stream: &'s Labelled,
@@ -208,7 +208,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     let mut best: Option<(f64, String, Vec<u64>)> = None;
     for &contender in &contenders {
         let rules = grid(&contender, options.nearest);
-        let prepare = |stream| PreparedStream::of(engine, contender, stream, options);
+        let prepare = |stream| PreparedStream::new(engine, contender, stream, options);
         let all = tried(&rules, choosing, prepare)?;
         let all: Vec<(Rule, Agreement, Vec<Agreement>)> = all
             .into_iter()

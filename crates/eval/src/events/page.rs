@@ -99,7 +99,7 @@ fn settings(page: &mut Page, result: &EventsResult) {
 }
 
 fn courses(page: &mut Page, report: &EventsReport) {
-    let span = Span::of(report);
+    let span = Span::new(report);
     let width = (span.to - span.from).max(1) as f64 / BARS as f64;
     let bar = match width / HOUR_MS as f64 {
         hours if hours >= 48.0 => format!("{:.1} days", hours / 24.0),
@@ -142,7 +142,7 @@ struct Span {
 }
 
 impl Span {
-    fn of(report: &EventsReport) -> Self {
+    fn new(report: &EventsReport) -> Self {
         let times = || report.courses.iter().flat_map(|course| &course.times).copied();
         let from = times().min().unwrap_or(0);
         Self { from, to: times().max().unwrap_or(from), shifted: report.interleaved }

@@ -211,7 +211,7 @@ mod tests {
 
     fn records(text: &str, format: Option<Format>, headless: bool) -> Result<Records, ReadError> {
         let input = Input::from_bytes("memory", text.as_bytes().to_vec())?;
-        Records::of(input, Options { format, headless })
+        Records::new(input, Options { format, headless })
     }
 
     fn column(records: &mut Records, name: &str) -> Result<Vec<Option<String>>, ReadError> {
@@ -298,7 +298,7 @@ mod tests {
     fn records_that_cannot_be_read_are_passed_over() {
         let sound = |text: &[u8], format| {
             let input = Input::from_bytes("memory", text.to_vec()).unwrap();
-            let mut read = Records::of(input, Options { format: Some(format), headless: false });
+            let mut read = Records::new(input, Options { format: Some(format), headless: false });
             let read = read.as_mut().unwrap();
             let (mut good, mut bad) = (Vec::new(), Vec::new());
             loop {
@@ -392,7 +392,7 @@ mod tests {
         let input = Input::from_stream("stream", Box::new(pieces)).unwrap();
         assert_eq!((input.bytes_left(), input.packing()), (None, None));
         let mut read =
-            Records::of(input, Options { format: Some(Format::CSV), headless: false }).unwrap();
+            Records::new(input, Options { format: Some(Format::CSV), headless: false }).unwrap();
         let mut ready = Vec::new();
         while let Some(raw) = read.read().unwrap().map(|record| record.raw().to_owned()) {
             ready.push((raw, read.is_ready()));

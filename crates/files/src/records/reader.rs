@@ -34,12 +34,12 @@ impl Records {
         let format = options.format.or_else(|| Format::of_path(path));
         let options = Options { format, ..options };
         match path.as_os_str() == "-" {
-            true => Self::of(Input::standard_input()?, options),
-            false => Self::of(Input::open(path)?, options),
+            true => Self::new(Input::standard_input()?, options),
+            false => Self::new(Input::open(path)?, options),
         }
     }
 
-    pub fn of(mut input: Input, options: Options) -> Result<Self, ReadError> {
+    pub fn new(mut input: Input, options: Options) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         let looks = match options.format {
             Some(format) => format,

@@ -99,7 +99,7 @@ impl KMeans {
         if rows.count == 0 {
             return false;
         }
-        let panels = Panels::of(centroids, rows.dim);
+        let panels = Panels::new(centroids, rows.dim);
         let share = rows.count.div_ceil(self.threads.max(1)).next_multiple_of(BLOCK);
         let before = members.assignment.clone();
         let parts = members.assignment.chunks_mut(share).zip(members.distances.chunks_mut(share));

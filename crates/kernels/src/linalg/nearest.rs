@@ -36,7 +36,7 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    pub(super) fn of(centroids: &[f32], dim: usize) -> Self {
+    pub(super) fn new(centroids: &[f32], dim: usize) -> Self {
         let count = (centroids.len() / dim).div_ceil(LANES);
         let mut components = vec![[0.0; LANES]; count * dim];
         // Lanes without a centroid stay infinitely far.
@@ -132,7 +132,7 @@ mod tests {
             let numbers = &numbers[..numbers.len() / dim * dim];
             let centroids = &centroids[..centroids.len() / dim * dim];
             let rows = Rows::new(numbers, dim);
-            let panels = Panels::of(centroids, dim);
+            let panels = Panels::new(centroids, dim);
             let mut nearest = vec![u32::MAX; rows.count];
             for (block, nearest) in nearest.chunks_mut(BLOCK).enumerate() {
                 panels.nearest(&rows, block * BLOCK, nearest);

@@ -140,7 +140,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(options: &ExportOptions, entries: &Entries) -> Self {
+    pub(super) fn new(options: &ExportOptions, entries: &Entries) -> Self {
         let alone = options.library == Library::SentenceTransformers && options.dtype != Dtype::I8;
         let mapped = entries.inflections() > 0 && !alone;
         let rows = if mapped { entries.words().saturating_add(1) } else { entries.len() };

@@ -92,8 +92,8 @@ impl fmt::Display for Exported {
 
 pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
     let model = Model::open(&options.model, &OpenOptions::default())?;
-    let entries = Entries::of(&model, options.inflections);
-    let rules = Rules::of(model.normalisation());
+    let entries = Entries::new(&model, options.inflections);
+    let rules = Rules::new(model.normalisation());
     let mut exported = Exported {
         path: options.output.clone(),
         library: options.library,
@@ -107,7 +107,7 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
         left_behind: list_left_behind(&model, options, &rules),
     };
     let mut folder = Folder::begin(&options.output)?;
-    let layout = Layout::of(options, &entries);
+    let layout = Layout::new(options, &entries);
     let [tensors, tokens] = match options.library {
         Library::Model2vec => ["model.safetensors", "tokenizer.json"],
         Library::SentenceTransformers => {

@@ -39,7 +39,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(rules: &Normalisation) -> Self {
+    pub(super) fn new(rules: &Normalisation) -> Self {
         let mut made =
             Self { normalizers: Vec::new(), pre_tokenizers: Vec::new(), left_behind: Vec::new() };
         made.characters(rules);
@@ -322,7 +322,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub(super) fn of(model: &Model, inflections: Inflections) -> Self {
+    pub(super) fn new(model: &Model, inflections: Inflections) -> Self {
         let vocabulary = model.vocabulary();
         let mut unknown = "[UNK]".to_owned();
         while vocabulary.lookup(&unknown).is_some() {

@@ -69,7 +69,7 @@ impl FastTextReader {
         let mut kept = None;
         let mut ngram_rows = arguments.buckets;
         if let Some(count) = entries.kept {
-            kept = Some(KeptNGrams::of(&read_kept(&mut scan, count, arguments.buckets)?));
+            kept = Some(KeptNGrams::new(&read_kept(&mut scan, count, arguments.buckets)?));
             ngram_rows = count;
         }
         let matrix = Matrix::input(&mut scan, entries.words + ngram_rows, arguments.dims)?;
@@ -110,7 +110,7 @@ struct KeptNGrams {
 }
 
 impl KeptNGrams {
-    fn of(pairs: &[(u32, u32)]) -> Self {
+    fn new(pairs: &[(u32, u32)]) -> Self {
         let (buckets, rows) = pairs.iter().copied().unzip();
         Self { buckets, rows }
     }

@@ -74,7 +74,7 @@ pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
         }
         _ => {}
     }
-    let lines = Lines::of(input)?;
+    let lines = Lines::new(input)?;
     let by_lines = |mark: &Mark| matches!(mark, Mark::Lines(are) if are(&lines));
     marked(by_lines).ok_or_else(|| {
         let old = ". A fastText .bin from before 2017 has no magic number and is not read";
@@ -89,7 +89,7 @@ fn marked(is: impl Fn(&Mark) -> bool) -> Option<Format> {
 }
 
 impl Lines {
-    fn of(input: &mut Input) -> Result<Self, ReadError> {
+    fn new(input: &mut Input) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         let header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
         if header {

@@ -87,7 +87,7 @@ fn a_list_is_packed_with_the_vectors_or_added_later_to_the_same_end() {
     let fitted = opened(&output);
     let fingerprint = |engine: &Engine| engine.model().fingerprint().to_owned();
     assert_eq!(fingerprint(&fitted), fingerprint(&packed), "both ways give the same bytes");
-    assert_eq!(Auto::of(fitted.model()).method, Method::PolarityBlend);
+    assert_eq!(Auto::from_model(fitted.model()).method, Method::PolarityBlend);
 }
 
 #[test]

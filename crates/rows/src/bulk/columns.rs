@@ -115,7 +115,7 @@ impl Reader {
     fn texts(&self, batch: &RecordBatch) -> Vec<Texts> {
         let mut rows: Vec<Texts> = vec![Ok(Vec::new()); batch.num_rows()];
         for (place, name) in &self.columns {
-            let strings = Strings::of(batch.column(*place));
+            let strings = Strings::new(batch.column(*place));
             for (at, row) in rows.iter_mut().enumerate() {
                 match (strings.get(at), row.as_mut()) {
                     (Some(text), Ok(texts)) => texts.push(text.to_owned()),

@@ -85,7 +85,7 @@ pub fn run(question: &Question<'_>, options: &Options) -> Result<Report, BulkErr
     question.check().map_err(BulkError::Query)?;
     let inputs = files_of(&options.inputs)?;
     check_written(options, &inputs)?;
-    let mut bad = BadRows::of(&options.bad_rows)?;
+    let mut bad = BadRows::create(&options.bad_rows)?;
     let mut report = Report {
         files: inputs.len() as u64,
         best: question.top_k().map(|_| 0),

@@ -236,7 +236,7 @@ impl<'r> Near<'r> {
         let step = places.len() / parts.len().max(1);
         let centres: Vec<usize> =
             places.iter().copied().step_by(step.max(1)).take(parts.len()).collect();
-        let centres = Rows::of(&self.vectors(&centres), self.dims);
+        let centres = Rows::new(&self.vectors(&centres), self.dims);
         let nearest = centres.nearest::<PARTS>(&self.vectors(places));
         for (&at, nearest) in places.iter().zip(nearest) {
             for (part, _) in nearest.into_iter().flatten() {
@@ -282,7 +282,7 @@ impl<'r> Near<'r> {
     fn compare_vectors(&mut self, places: &[usize], head: usize) {
         let vectors = self.vectors(places);
         let head = head.min(vectors.len());
-        let earlier = Rows::of(&vectors[..head], self.dims);
+        let earlier = Rows::new(&vectors[..head], self.dims);
         let mut sums = [[0; ROWS]; QUERIES];
         for tile in 0..head.div_ceil(ROWS) {
             let first = tile * ROWS;

@@ -49,7 +49,7 @@ type Nearest<const N: usize> = [Option<(usize, f32)>; N];
 
 impl Centres {
     /// Centres of buckets for this many texts, given the normalised vectors of a sample of them.
-    pub fn of(sample: &[f32], dims: usize, texts: u64) -> Self {
+    pub fn new(sample: &[f32], dims: usize, texts: u64) -> Self {
         let dims = dims.max(1);
         let rows: Vec<&[f32]> = sample.chunks_exact(dims).collect();
         let wanted = usize::try_from(texts / PER_BUCKET).unwrap_or(usize::MAX);
@@ -128,7 +128,7 @@ impl Buckets {
 }
 
 impl Rows {
-    pub(super) fn of(vectors: &[&Probe], dims: usize) -> Self {
+    pub(super) fn new(vectors: &[&Probe], dims: usize) -> Self {
         let mut shelf = Shelf::new(dims, vectors.len());
         vectors.iter().enumerate().for_each(|(at, vector)| shelf.put_probe(at, vector));
         Self { shelf, count: vectors.len() }
@@ -136,7 +136,7 @@ impl Rows {
 
     fn quantised(vectors: &[f32], dims: usize) -> Self {
         let probes: Vec<Probe> = vectors.chunks_exact(dims.max(1)).map(Probe::new).collect();
-        Self::of(&Vec::from_iter(&probes), dims)
+        Self::new(&Vec::from_iter(&probes), dims)
     }
 
     /// For each vector the rows with the largest products with it; of equal ones the earlier first.
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn the_same_vector_has_the_same_buckets_and_near_ones_mostly_share_one() {
         let sample = vectors(2000, 5);
-        let buckets = Buckets::new(&Centres::of(&sample, DIMS, 150 * PER_BUCKET), DIMS);
+        let buckets = Buckets::new(&Centres::new(&sample, DIMS, 150 * PER_BUCKET), DIMS);
         assert!((100..=200).contains(&buckets.count()), "{}", buckets.count());
         let (rows, far) = (vectors(500, 6), &sample[..500 * DIMS]);
         let mut near: Vec<f32> = rows.iter().zip(far).map(|(a, b)| a + 0.2 * b).collect();
@@ -237,10 +237,10 @@ mod tests {
     #[test]
     fn few_texts_share_one_bucket_and_none_is_no_fault() {
         let asked = probes(&vectors(1, 2));
-        let one = Buckets::new(&Centres::of(&vectors(50, 1), DIMS, 50), DIMS);
+        let one = Buckets::new(&Centres::new(&vectors(50, 1), DIMS, 50), DIMS);
         assert_eq!(one.count(), 1);
         assert_eq!(nearest(&one, &asked), [[0]]);
-        let none = Buckets::new(&Centres::of(&[], DIMS, 0), DIMS);
+        let none = Buckets::new(&Centres::new(&[], DIMS, 0), DIMS);
         assert!(nearest(&none, &asked)[0].is_empty());
     }
 }

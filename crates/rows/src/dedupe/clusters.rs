@@ -61,7 +61,7 @@ impl Clusters {
     /// Assigns a representative to each text. `firsts` has, for each text, the first text with the same
     /// tokens; `matches` are pairs of such first texts. Calls `look` with every match. If `known` is given,
     /// texts below it belong to another file, and only they are representatives.
-    pub(super) fn of(
+    pub(super) fn new(
         firsts: &[u32],
         mut matches: Sorted,
         known: Option<u32>,
@@ -177,7 +177,7 @@ pub fn stand_for(texts: u32, found: &[Match]) -> io::Result<Vec<(u32, f32)>> {
     let mut matches = Sorter::new(PathBuf::new(), usize::MAX);
     found.iter().try_for_each(|found| push(&mut matches, found))?;
     let firsts: Vec<u32> = (0..texts).collect();
-    let clusters = Clusters::of(&firsts, matches.finish()?, None, None, |_| Ok(()))?;
+    let clusters = Clusters::new(&firsts, matches.finish()?, None, None, |_| Ok(()))?;
     Ok((0..texts).map(|id| clusters.of_text(id)).collect())
 }
 
@@ -211,7 +211,7 @@ mod tests {
             Ok(())
         };
 
-        let clusters = Clusters::of(firsts, matches, known, Some(&folder), look).unwrap();
+        let clusters = Clusters::new(firsts, matches, known, Some(&folder), look).unwrap();
         assert_eq!(seen, found.len());
         clusters
     }

@@ -59,7 +59,7 @@ pub(super) fn search<'e>(
     run.report.runs += ordered.runs;
     let explained_in = search.explain.then_some(search.folder.as_path());
     let known = run.judge.known;
-    let clusters = Clusters::of(&firsts, ordered, known, explained_in, |found| {
+    let clusters = Clusters::new(&firsts, ordered, known, explained_in, |found| {
         check.see(found);
         look(found, known.unwrap_or_default())
     });
@@ -153,7 +153,7 @@ impl Run<'_, '_> {
             sample.extend(rows.chunks_exact(judge.dims.max(1)).filter(has_length).flatten());
             Ok(())
         })?;
-        let centres = Centres::of(&sample, judge.dims, distinct);
+        let centres = Centres::new(&sample, judge.dims, distinct);
         Ok((counts, Buckets::new(&centres, judge.dims)))
     }
 

@@ -77,7 +77,7 @@ impl<'t> Source<'t> {
                 let mut file = file.try_clone().map_err(failed)?;
                 file.rewind().map_err(failed)?;
                 let input = Input::from_stream("standard input", Box::new(file))?;
-                Records::of(input, options.records)?
+                Records::new(input, options.records)?
             }
         };
         let column = match column {
@@ -179,7 +179,7 @@ impl TextPass<'_, '_> {
 impl Texts<'_> {
     /// Reads all records once for those that cannot be read, unless the run stops at one anyway.
     pub(super) fn left_out(&self, on_bad_row: &OnBadRow) -> Result<LeftOut, DedupeError> {
-        let mut bad = BadRows::of(on_bad_row)?;
+        let mut bad = BadRows::create(on_bad_row)?;
         if *on_bad_row == OnBadRow::Stop {
             return Ok(bad.finish()?);
         }

@@ -59,7 +59,7 @@ impl Source {
         let needed = [Some(&columns.text), columns.time.as_ref(), columns.id.as_ref()];
         let needed: Vec<&str> = needed.into_iter().flatten().map(String::as_str).collect();
         let mut records = columnar::records(&options.input, options.records, &needed)?;
-        let bad = BadRows::of(&options.bad_rows)?;
+        let bad = BadRows::create(&options.bad_rows)?;
         let names = records.peek_names()?;
         let there = |name: &&str| names.iter().any(|known| known == name);
         let named = |given: &Option<String>, usual: &[&'static str]| match given {

@@ -48,7 +48,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    pub fn of(significant: bool, difference: f64) -> Self {
+    pub fn from_difference(significant: bool, difference: f64) -> Self {
         match (significant, difference > 0.0) {
             (true, true) => Self::Above,
             (true, false) => Self::Below,

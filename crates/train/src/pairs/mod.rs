@@ -81,7 +81,7 @@ impl Output {
         if let Some(problem) = clash(&[("-o", path)], inputs.iter().map(PathBuf::as_path)) {
             return Err(PairsError::Options(problem));
         }
-        let target = Target::of(path).map_err(failed(path))?;
+        let target = Target::follow(path).map_err(failed(path))?;
         let file = disk::nameless(directory_of(&target.path)).map_err(failed(path))?;
         let sink = Written::new(file, name.ends_with(".gz"));
         let written = Rows { path: path.to_owned(), ..Rows::default() };

@@ -33,10 +33,10 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new() -> Self {
-        Self::of(WAITING)
+        Self::with_capacity(WAITING)
     }
 
-    fn of(capacity: usize) -> Self {
+    fn with_capacity(capacity: usize) -> Self {
         Self { chunks: Vec::new(), earlier: 0, document: 0, seen: 0, owed: 0, capacity }
     }
 
@@ -137,7 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("couples.tsv");
         let mut output = Output::create(&path, &[]).unwrap();
-        let (mut pool, mut random) = (Pool::of(capacity), Random::seeded(5));
+        let (mut pool, mut random) = (Pool::with_capacity(capacity), Random::seeded(5));
         for (document, &pairs) in documents.iter().enumerate() {
             for pair in 0..pairs {
                 let names = ["a", "b"].map(|side| format!("{document}:{pair}:{side}"));

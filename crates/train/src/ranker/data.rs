@@ -243,7 +243,7 @@ pub struct WordPairs {
 }
 
 impl Batch {
-    pub fn of(texts: &Texts, examples: &[Example]) -> Self {
+    pub fn new(texts: &Texts, examples: &[Example]) -> Self {
         let mut queries: Vec<u32> = examples.iter().map(|example| example.query).collect();
         queries.sort_unstable();
         queries.dedup();
@@ -377,7 +377,7 @@ mod tests {
         let query = texts.add(&[7, 9]);
         let posts = [&[9, 9, 3][..], &[], &[5]].map(|post| texts.add(post));
         let example = |post| Example { query, post, relevant: post == posts[0] };
-        let batch = Batch::of(&texts, &posts.map(example));
+        let batch = Batch::new(&texts, &posts.map(example));
         assert_eq!(batch.words, [0, 7, 9, 3, 5]);
         assert_eq!(batch.queries.places, [1, 2]);
         assert_eq!(batch.posts.places, [2, 2, 3, 0, 0, 0, 4, 0, 0]);

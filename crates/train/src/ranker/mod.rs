@@ -228,7 +228,7 @@ pub struct WithQl {
 struct Scored(Vec<(u32, f64, f64)>);
 
 impl Scored {
-    fn of(topic: &Topic, network: &[f64], likelihoods: &[f64]) -> Self {
+    fn new(topic: &Topic, network: &[f64], likelihoods: &[f64]) -> Self {
         let mut rows: Vec<(&String, (u32, f64, f64))> = topic
             .documents
             .iter()
@@ -269,7 +269,7 @@ pub fn with_ql(
             prepared.log_likelihood(&post)
         };
         let likelihoods: Vec<f64> = topic.texts.iter().map(likelihood_of).collect();
-        scored.push(Scored::of(topic, &run.scores(state, examples)?, &likelihoods));
+        scored.push(Scored::new(topic, &run.scores(state, examples)?, &likelihoods));
     }
     let try_alpha = |step: u32| {
         let alpha = f64::from(step) / FINE;
@@ -316,7 +316,7 @@ impl Output<'_> {
         let counts = self.counts();
         let mut draft = Draft { metadata: self.metadata()?, tables: Vec::new() };
         let count = rows.len() / dims.max(1);
-        draft.tables.push(Table::of("vectors", Dtype::F32, &[count, dims], &rows));
+        draft.tables.push(Table::new("vectors", Dtype::F32, &[count, dims], &rows));
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
         run::carry_weights(model, &mut draft);
@@ -358,7 +358,7 @@ impl Output<'_> {
     }
 
     fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
-        let mut metadata = Draft::of(self.model).metadata;
+        let mut metadata = Draft::from_model(self.model).metadata;
         metadata.retain(|key, _| !key.starts_with("section."));
         // The vectors of pieces were not trained along, so they no longer fit.
         let unknown = run::without_pieces(self.model.unknown());

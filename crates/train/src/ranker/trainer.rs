@@ -72,7 +72,7 @@ impl Run<'_> {
                 let clock = Instant::now();
                 let examples: Vec<Example> =
                     places.iter().map(|&place| data.examples[place as usize]).collect();
-                let batch = Batch::of(&data.texts, &examples);
+                let batch = Batch::new(&data.texts, &examples);
                 let mut chance = sampling::generator(options.seed, DROPOUT, [epoch, at as u64]);
                 let loss = state.step(&batch, &pace, &mut chance)?;
                 let problem = "the loss left the finite numbers; try a smaller --rate";
@@ -121,7 +121,7 @@ impl Run<'_> {
     pub fn scores(&self, state: &mut State, examples: &[Example]) -> Result<Vec<f64>, TrainError> {
         let mut scores = Vec::with_capacity(examples.len());
         for examples in examples.chunks(self.options.batch) {
-            let batch = Batch::of(&self.data.texts, examples);
+            let batch = Batch::new(&self.data.texts, examples);
             scores.extend(state.scores(&batch)?.into_iter().map(f64::from));
         }
         Ok(scores)

@@ -406,7 +406,7 @@ impl Output<'_> {
         let mut draft = Draft::default();
         self.describe(&mut draft)?;
         let shape = [self.words.len(), self.dims];
-        draft.tables.push(Table::of("vectors", Dtype::F32, &shape, self.rows));
+        draft.tables.push(Table::new("vectors", Dtype::F32, &shape, self.rows));
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
         draft.set_section(TRAINED_VECTORS, self.settings()?, Vec::new());
@@ -507,7 +507,7 @@ impl Output<'_> {
     /// Writes word2vec's text format: a line with the numbers of words and dimensions, then a line
     /// for each word with its numbers.
     fn write_text(&self, path: &Path) -> io::Result<()> {
-        let target = Target::of(path)?;
+        let target = Target::follow(path)?;
         let mut size = Counted(0);
         self.lines(&mut size)?;
         disk::replace(&LocalDisk, &target, size.0, |file| {

@@ -231,7 +231,7 @@ pub(super) struct DistanceBuffers {
 impl DistanceScale {
     /// A scale whose unit is the median distance of these couples under the initial weights; `None`
     /// if that is 0.
-    pub(super) fn of(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
+    pub(super) fn new(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
         let bare = Self { measure: forms.measure, unit: 1.0 };
         let first = vec![FIRST_WEIGHT; forms.ranks];
         let unit = quantile(&bare.all(forms, places, &first), 0.5)?;

@@ -74,7 +74,7 @@ impl NamedSet {
         usage: Use,
         output: &Path,
     ) -> Result<(Written, bool), TrainError> {
-        let update = Update::of(model, output)?;
+        let update = Update::new(model, output)?;
         let model = update.model();
         let of_model = learned_idf::settings(model)?;
         let section = model.section(learned_idf::SECTION);
@@ -102,8 +102,8 @@ impl NamedSet {
             })
         });
         let mut tables: Vec<Table<'_>> = of_section.collect();
-        tables.push(Table::of(name, Dtype::F32, &[self.weights.len()], &self.weights));
-        let mut draft = Draft::of(model);
+        tables.push(Table::new(name, Dtype::F32, &[self.weights.len()], &self.weights));
+        let mut draft = Draft::from_model(model);
         draft.set_section(learned_idf::SECTION, settings.to_string(), tables);
         Ok((update.write(draft)?, default == self.set))
     }

@@ -59,10 +59,10 @@ fn model(folder: &Path) -> PathBuf {
         ("idf_unknown", "11".to_owned()),
     ];
     draft.metadata.extend(said.map(|(key, value)| (key.to_owned(), value)));
-    draft.tables.push(Table::of("vectors", Dtype::F32, &[words.len(), DIMS], &rows));
+    draft.tables.push(Table::new("vectors", Dtype::F32, &[words.len(), DIMS], &rows));
     draft.push_vocabulary(&tables);
-    draft.tables.push(Table::of("counts", Dtype::U64, &[words.len()], &counts));
-    draft.tables.push(Table::of("idf", Dtype::F32, &[words.len()], &idf));
+    draft.tables.push(Table::new("counts", Dtype::U64, &[words.len()], &counts));
+    draft.tables.push(Table::new("idf", Dtype::F32, &[words.len()], &idf));
     let path = folder.join("model.safetensors");
     draft.write(&path).unwrap();
     path
@@ -134,7 +134,7 @@ fn gradients_are_those_of_small_differences() {
     let mut random = Random::seeded(2);
     for measure in [Measure::Euclidean, Measure::Cosine] {
         let forms = Forms::new(&model, &couples, (measure, 5), KEPT_BYTES);
-        let scale = DistanceScale::of(&forms, &places).unwrap();
+        let scale = DistanceScale::new(&forms, &places).unwrap();
         let weights: Vec<f64> = (0..5).map(|_| 0.7 + f64::from(share(&mut random))).collect();
         for slope in [Slope::Contrastive, Slope::Median { kappa: 3.0 }] {
             let objective = Objective { scale, slope, lambda: 0.01 };
@@ -180,7 +180,7 @@ fn distances_of_forms_are_those_of_the_vectors_that_the_method_makes() {
             panic!("the set is not usable")
         };
         let forms = Forms::new(&bare, &couples, (measure, weights.len()), KEPT_BYTES);
-        let scale = DistanceScale::of(&forms, &places).unwrap();
+        let scale = DistanceScale::new(&forms, &places).unwrap();
         let wide: Vec<f64> = weights.iter().copied().map(f64::from).collect();
         let found = scale.all(&forms, &places, &wide);
         for (couple, found) in couples.iter().zip(found) {
@@ -210,7 +210,7 @@ fn texts_of_the_same_words_have_no_distance_and_do_not_pull() {
     couples[0].texts.1 = turned.join(" ");
     let places: Vec<usize> = (0..couples.len()).collect();
     let forms = Forms::new(&model, &couples, (Measure::Euclidean, 4), KEPT_BYTES);
-    let scale = DistanceScale::of(&forms, &places).unwrap();
+    let scale = DistanceScale::new(&forms, &places).unwrap();
     let mut made = Vec::new();
     let mut slope = [9.0; 4];
     let form = forms.block(&places, &mut made);

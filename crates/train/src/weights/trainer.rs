@@ -45,7 +45,7 @@ impl Run<'_> {
 
         let forms = self.forms(&parted.couples);
         let trained_on = parted.by_label.concat();
-        let scale = DistanceScale::of(&forms, &trained_on).ok_or_else(|| {
+        let scale = DistanceScale::new(&forms, &trained_on).ok_or_else(|| {
             parted.unfit("half of the couples have texts of the same words, at no distance")
         })?;
         seconds.forms = lap();

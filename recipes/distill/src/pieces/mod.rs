@@ -54,7 +54,7 @@ struct Cutter<'p> {
 impl<'p> Cutter<'p> {
     /// A cutter for these pieces; `None` if one is too long for a model.
     fn new(pieces: &[&'p str]) -> Option<Self> {
-        let lengths = PieceLengths::of(pieces.iter().copied(), MARK)?;
+        let lengths = PieceLengths::new(pieces.iter().copied(), MARK)?;
         let places = (0..).zip(pieces).map(|(place, &piece)| (piece, place)).collect();
         Some(Self { places, lengths })
     }

@@ -138,7 +138,7 @@ enum Form {
 
 impl Form {
     /// Server-sent events if the client accepts them, else lines.
-    fn of(headers: &HeaderMap) -> Self {
+    fn new(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter();
         let sent = |value: &HeaderValue| {
             value.to_str().is_ok_and(|value| value.contains("text/event-stream"))
@@ -213,7 +213,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn of(alert: &'a Alert) -> Self {
+    fn new(alert: &'a Alert) -> Self {
         let item = alert.item.as_deref();
         Self {
             kind: alert.kind.name(),
@@ -262,7 +262,7 @@ pub(crate) async fn stream(
     let Call { app, caller, .. } = &call;
     let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
     app.models().choose(asked.model.as_deref())?;
-    let form = Form::of(request.headers());
+    let form = Form::new(request.headers());
     let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
     let place = app.streams.take(&caller.client)?;
     let memory = app.unsent.of(&caller.client).work(AlertReader::MAX_BYTES)?;
@@ -435,7 +435,7 @@ impl AlertStream {
             let bytes: usize = texts.map(|item| item.text.len() + ENTRY_BYTES).sum();
             let mut told = unsent.answer(bytes)?;
             for alert in &alerts {
-                form.write(&mut told, &Entry::of(alert))?;
+                form.write(&mut told, &Entry::new(alert))?;
             }
             let told = if alerts.is_empty() { Bytes::new() } else { told.into_bytes() };
             Ok((reader, told, alerts.len(), more))

@@ -144,7 +144,7 @@ impl ToSchema for ItemEntry<'_> {
 
 impl<'i> From<&'i Item> for ItemEntry<'i> {
     fn from(item: &'i Item) -> Self {
-        Self(Outgoing::of(item))
+        Self(Outgoing::new(item))
     }
 }
 
@@ -274,7 +274,7 @@ impl<'m> From<&'m MatchReasons> for ReasonsEntry<'m> {
 
 impl<'m> MatchedEntry<'m> {
     /// The answer for the text of this name.
-    pub(crate) fn of(id: &'m str, matched: &'m Matched) -> Self {
+    pub(crate) fn new(id: &'m str, matched: &'m Matched) -> Self {
         let near = |(id, score): &'m (std::sync::Arc<str>, f32)| NearEntry { id, score: *score };
         Self {
             id,
@@ -372,7 +372,7 @@ impl Against {
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
         let Call { app, caller, .. } = &self.call;
         let follow = || {
-            let engine = SharedEngine::of(Arc::clone(&resolved.model));
+            let engine = SharedEngine::share(Arc::clone(&resolved.model));
             let now = cognate_collections::now();
             if how.add != AddPolicy::None {
                 app.collections.of(caller)?.check_room(&*self.collection, &items, now)?;

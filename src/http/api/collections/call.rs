@@ -50,7 +50,7 @@ impl FromRequestParts<Arc<App>> for Call {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        Ok(Self::new(Arc::clone(app), Caller::of(&parts.extensions)?))
+        Ok(Self::new(Arc::clone(app), Caller::from_extensions(&parts.extensions)?))
     }
 }
 

@@ -109,7 +109,7 @@ struct Hour {
 }
 
 impl Hour {
-    fn of((size, from): (usize, i64)) -> Self {
+    fn new((size, from): (usize, i64)) -> Self {
         Self { size, from: instant::written(from) }
     }
 }
@@ -286,7 +286,7 @@ pub(crate) async fn list(
     call.compute(move |call, work| {
         let distinct = asked.distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
-        let mut events = EventItems::of(items.iter().map(|(_, item)| item));
+        let mut events = EventItems::group(items.iter().map(|(_, item)| item));
         let (least, since) = (asked.least.unwrap_or(MIN), asked.since.map(|Time(since)| since));
         events.retain(|event| {
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
@@ -301,7 +301,7 @@ pub(crate) async fn list(
         };
         let total = events.len();
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
-        let naming = Naming::of(&items, engine, &call, work)?;
+        let naming = Naming::new(&items, engine, &call, work)?;
         let told = page.into_iter().map(|(score, event)| {
             let score =
                 asked.query.as_ref().map(|_| *score as f32).filter(|score| score.is_finite());
@@ -345,7 +345,7 @@ pub(crate) async fn look(
     Named { call, collection, id }: Named,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let page = EventPage::of(&call.app, &uri)?;
+    let page = EventPage::new(&call.app, &uri)?;
     page.answer(call, collection, id).await
 }
 
@@ -357,7 +357,7 @@ struct EventPage {
 }
 
 impl EventPage {
-    fn of(app: &App, uri: &Uri) -> Result<Self, ApiError> {
+    fn new(app: &App, uri: &Uri) -> Result<Self, ApiError> {
         let asked: EventParameters = json::read_query(uri)?;
         Ok(Self {
             limit: call::page_length(asked.limit, LISTED, MAX_LISTED, "items")?,
@@ -377,14 +377,14 @@ impl EventPage {
             let all = ItemSelector::default();
             let (items, _memory) = chosen(&*collection, &all, &call, work)?;
             let of_event = items.iter().map(|(_, item)| item).filter(|item| item.is_of_event(&id));
-            let events = EventItems::of(of_event);
+            let events = EventItems::group(of_event);
             let event = events.first().ok_or_else(no_event)?;
             let page = event.items.iter().skip(self.offset).take(self.limit);
             let page: Vec<&Arc<Item>> = page.copied().collect();
-            let hours: Vec<Hour> = event.hours().take(MAX_HOURS).map(Hour::of).collect();
+            let hours: Vec<Hour> = event.hours().take(MAX_HOURS).map(Hour::new).collect();
             let texts: usize = page.iter().map(|item| item.bytes()).sum();
             let bytes = texts + hours.len() * ITEM_BYTES;
-            let naming = Naming::of(&items, &self.model.engine, &call, work)?;
+            let naming = Naming::new(&items, &self.model.engine, &call, work)?;
             let distinct = self.distinct.as_deref().map(|name| event.distinct(name));
             let entry = EventEntry { distinct, ..naming.entry(event, work)? };
             let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
@@ -454,7 +454,7 @@ pub(crate) async fn similar(
     call.compute(move |call, work| {
         let engine = &model.engine;
         let (items, _memory) = chosen(&*collection, &ItemSelector::default(), &call, work)?;
-        let mut events = EventItems::of(items.iter().map(|(_, item)| item));
+        let mut events = EventItems::group(items.iter().map(|(_, item)| item));
         let own = events.iter().position(|event| event.id == &*id).ok_or_else(no_event)?;
         let own = events.swap_remove(own);
         events.retain(|event| event.size() >= asked.least.unwrap_or(MIN));
@@ -479,7 +479,7 @@ pub(crate) async fn similar(
             Ok(f64::from(score))
         })?;
         events.truncate(limit);
-        let naming = Naming::of(&items, engine, &call, work)?;
+        let naming = Naming::new(&items, engine, &call, work)?;
         let told = events.iter().map(|(score, event)| {
             Ok(EventEntry { score: Some(*score as f32), ..naming.entry(event, work)? })
         });
@@ -522,7 +522,7 @@ pub(crate) async fn merge(
     Named { mut call, collection, id: into }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let page = EventPage::of(&call.app, request.uri())?;
+    let page = EventPage::new(&call.app, request.uri())?;
     let body = call.json_body(request).await?;
     let MergeRequest { events } = json::read_object(&body)?;
     let events = names_of(("/events", "events"), events, &call.app)?;
@@ -548,7 +548,7 @@ pub(crate) async fn split(
     Named { mut call, collection, id: event }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let page = EventPage::of(&call.app, request.uri())?;
+    let page = EventPage::new(&call.app, request.uri())?;
     let body = call.json_body(request).await?;
     let SplitRequest { ids } = json::read_object(&body)?;
     let ids = names_of(("/ids", "items"), ids, &call.app)?;
@@ -615,7 +615,7 @@ struct Naming<'e> {
 }
 
 impl<'e> Naming<'e> {
-    fn of(
+    fn new(
         items: &Items,
         engine: &'e Engine,
         Call { app, caller, .. }: &Call,
@@ -647,7 +647,7 @@ impl<'e> Naming<'e> {
             first: instant::written(event.first()),
             last: instant::written(event.last()),
             per_hour: event.per_hour().map(hundredths),
-            peak: Hour::of(event.peak()),
+            peak: Hour::new(event.peak()),
             chatter: hundredths(terms.chatter()),
             words: names.into_iter().map(str::to_owned).collect(),
             text: texts.get(central).copied().unwrap_or_default(),

@@ -85,7 +85,7 @@ struct FacetValue<'f> {
 }
 
 impl<'f> FacetEntry<'f> {
-    fn of((&name, Facet { items, distinct, values }): (&&'f str, &'f Facet)) -> Self {
+    fn new((&name, Facet { items, distinct, values }): (&&'f str, &'f Facet)) -> Self {
         let value = |(value, items): &'f (Attribute, usize)| FacetValue { value, items: *items };
         let values = values.iter().map(value).collect();
         Self { name, items: *items, distinct: *distinct, values }
@@ -143,7 +143,7 @@ pub(crate) async fn facets(
         let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel)?;
         let lacking = names.iter().map(|name| (*name, None)).collect();
         let lacking = collection.lacking(&lacking, now, cancel)?;
-        let entries = names.iter().zip(&facets.each).map(FacetEntry::of);
+        let entries = names.iter().zip(&facets.each).map(FacetEntry::new);
         let list = FacetList {
             total: facets.total,
             facets: entries.collect(),

@@ -78,7 +78,7 @@ pub(crate) async fn look(
     call.compute(move |call, work| {
         call::check_filter(&call.app, &how.filter, &*collection)?;
         let (cancel, now) = (Cancellation::when(work), cognate_collections::now());
-        let engine = SharedEngine::of(Arc::clone(&resolved.model));
+        let engine = SharedEngine::share(Arc::clone(&resolved.model));
         let matched = collection.explain(engine, &how, &id, now, cancel);
         let refused = |error| call::of_match(MatchRefusal::from(error), |index| index);
         let matched = matched.map_err(refused)?.ok_or_else(call::no_item)?;
@@ -97,7 +97,7 @@ fn look_at(
     let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
     let near = matched.and_then(|matched| matched.reasons.as_ref());
     let bytes = item.bytes() + near.map_or(0, |near| near.nearest.len() * REASON_BYTES);
-    let matched = matched.map(|matched| MatchedEntry::of(id, matched));
+    let matched = matched.map(|matched| MatchedEntry::new(id, matched));
     call.answer(bytes, &ItemLook { item: item.as_ref().into(), matched })
 }
 

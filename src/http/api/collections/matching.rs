@@ -288,7 +288,7 @@ impl Planned for PlannedMatch {
                 return Some(MatchResult::Refused(RefusedEntry { id, error: error.into() }));
             }
             let (id, one) = found.next()?;
-            let mut entry = MatchedEntry::of(id, one);
+            let mut entry = MatchedEntry::new(id, one);
             // Reported once, for all of them together.
             entry.left = 0;
             Some(MatchResult::Matched(entry))

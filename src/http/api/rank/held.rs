@@ -46,7 +46,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Looks up the items of a question and its boosts.
-    pub(super) fn of<'b>(
+    pub(super) fn new<'b>(
         request: &RankRequest<'b>,
         resolved: &Resolved,
         (caller, name): (&Caller, &str),

@@ -163,7 +163,7 @@ pub(crate) struct DuplicateItem<'r> {
 
 impl<'r> ItemRanking<'r> {
     /// The answer for the items of the collection of this name.
-    pub(super) fn of(
+    pub(super) fn new(
         told: &'r Pages,
         held: &'r Held,
         resolved: &'r Resolved,

@@ -74,6 +74,6 @@ pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     if body::is_lines(request.headers()) {
         return stream::rank::answer(app, request).await;
     }
-    let caller = Caller::of(request.extensions())?;
+    let caller = Caller::from_extensions(request.extensions())?;
     pipeline::answer::<Ranked<'_>>(app, caller, request).await
 }

@@ -117,14 +117,14 @@ fn plan_items<'b>(
     request.check_extras(&resolved, app)?;
     let engine = &resolved.model.engine;
     engine.check(&resolved.query)?;
-    let (question, held) = Held::of(request, &resolved, (caller, name), (app, context.job))?;
+    let (question, held) = Held::new(request, &resolved, (caller, name), (app, context.job))?;
     let cost = {
         let (items, kept) = (held.found.ranked(), held.ranks_kept(&question, engine));
         let bytes_of = |RankedItem(item): &RankedItem<'_>| {
             let data = item.data.as_deref().map(|data| data.get());
             result_bytes(request, &item.text, Some(item.id.len()), data)
         };
-        weigh(&question, &Candidates::of(&items), &resolved, (bytes_of, kept), app)?
+        weigh(&question, &Candidates::new(&items), &resolved, (bytes_of, kept), app)?
     };
     Ok((question, resolved, cost, Some(held)))
 }
@@ -223,7 +223,7 @@ impl PlannedRanking<'_> {
         let made = held.pages(request, question, (resolved, cost), (app, job))?;
         let name = request.collection.as_deref().unwrap_or_default();
         let shown = (name, request.return_text.unwrap_or(false));
-        answer.write_json(&ItemRanking::of(&made, held, resolved, shown, &question.asked))?;
+        answer.write_json(&ItemRanking::new(&made, held, resolved, shown, &question.asked))?;
         Ok(made.counts)
     }
 
@@ -248,10 +248,10 @@ impl PlannedRanking<'_> {
         };
         if matches!(question.asked, Asked::Each(_)) {
             let each = made.pages.iter().map(|page| (page, RankedCandidate::all(page, candidate)));
-            answer.write_json(&RankingsResponse::of(each, resolved))?;
+            answer.write_json(&RankingsResponse::new(each, resolved))?;
         } else if let Some(page) = made.one() {
             let results = RankedCandidate::all(page, candidate);
-            answer.write_json(&RankResponse::of(page, results, &made.unscored, resolved))?;
+            answer.write_json(&RankResponse::new(page, results, &made.unscored, resolved))?;
         }
         Ok(made.counts)
     }

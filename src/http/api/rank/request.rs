@@ -445,7 +445,7 @@ impl<'b> RankRequest<'b> {
     pub(super) fn ranked_candidates(&self) -> Candidates<'_, Candidate<'b>> {
         let exclude = self.exclude.as_ref().map_or(&[][..], |list| &list.items);
         let names: HashSet<&CandidateId<'_>> = exclude.iter().collect();
-        let all = Candidates::of(self.candidates());
+        let all = Candidates::new(self.candidates());
         let ranked = match names.is_empty() {
             true => all,
             false => all.without(|one| one.id().is_some_and(|id| names.contains(id))),

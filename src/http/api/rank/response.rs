@@ -146,7 +146,7 @@ pub(super) struct DuplicateCandidate<'r> {
 impl<'r> RankResponse<'r> {
     /// The answer of a page with these results; some liked and disliked texts may count in no
     /// score.
-    pub(crate) fn of(
+    pub(crate) fn new(
         page: &'r Page,
         results: Vec<RankedCandidate<'r>>,
         unscored: &'r UnscoredLikes,
@@ -169,7 +169,7 @@ impl<'r> RankResponse<'r> {
 
 impl<'r> RankingsResponse<'r> {
     /// Rankings, with their results.
-    pub(super) fn of(
+    pub(super) fn new(
         rankings: impl Iterator<Item = (&'r Page, Vec<RankedCandidate<'r>>)>,
         resolved: &'r Resolved,
     ) -> Self {

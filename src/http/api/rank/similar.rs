@@ -73,7 +73,7 @@ impl Endpoint for Similar {
         let Address { caller, collection, id, asked, least: [min_score, threshold] } = address;
         let owned = |name: &String| Cow::Owned(name.clone());
         let id = Some(CandidateId::Text(id.to_string().into()));
-        let item = LikedText { id, ..LikedText::of(Text(Cow::Borrowed(""))) };
+        let item = LikedText { id, ..LikedText::new(Text(Cow::Borrowed(""))) };
         let request = RankRequest {
             collection: Some(collection.to_string().into()),
             like: Some(List { length: 1, items: vec![item] }),

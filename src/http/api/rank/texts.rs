@@ -38,7 +38,7 @@ impl TextRanking<'_> {
         self.resolved.model.engine.check(&self.resolved.query)?;
         let bytes_of =
             |text: &Text<'_>| if self.return_text { TEXT_BYTES + text.as_ref().len() } else { 0 };
-        let candidates = Candidates::of(&self.texts);
+        let candidates = Candidates::new(&self.texts);
         run::weigh(&self.question(), &candidates, &self.resolved, (bytes_of, false), app)
     }
 
@@ -49,7 +49,7 @@ impl TextRanking<'_> {
         work: &JobContext,
     ) -> Result<Pages, ApiError> {
         let planned = (&self.resolved, cost, app.settings.tokens_total);
-        run::compute(&self.question(), &Candidates::of(&self.texts), planned, app, work)
+        run::compute(&self.question(), &Candidates::new(&self.texts), planned, app, work)
     }
 }
 

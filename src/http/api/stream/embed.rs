@@ -19,7 +19,7 @@ use crate::http::request::query::{Resolved, Selection};
 use crate::http::work::pool::JobContext;
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
-    let opening = Opening::of(app, &request)?;
+    let opening = Opening::new(app, &request)?;
     let mut asked: EmbedParameters = json::read_query(request.uri())?;
     let (model, method) = (asked.model.take(), asked.method.take());
     let selection = Selection::named(model.as_ref(), method.as_ref());

@@ -35,7 +35,7 @@ pub(crate) fn answer(
     against: Against,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
+    let opening = Opening::new(Arc::clone(&against.call.app), &request)?;
     body::no_settings(request.uri())?;
     let place = opening.place()?;
     let items = Items { change, against, told: Mutex::default() };

@@ -36,7 +36,7 @@ struct Items {
 }
 
 pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
-    let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
+    let opening = Opening::new(Arc::clone(&against.call.app), &request)?;
     let asked: MatchParameters = json::read_query(request.uri())?;
     let matching = asked.matching(&opening.app.models())?;
     against.check(&matching.how)?;
@@ -162,7 +162,7 @@ impl LineQuestion for Items {
         part: &mut Part<()>,
     ) {
         match answers.get(place) {
-            Some(Ok(matched)) => write(&mut part.answer, &MatchedEntry::of(&item.id, matched)),
+            Some(Ok(matched)) => write(&mut part.answer, &MatchedEntry::new(&item.id, matched)),
             Some(Err(error)) => {
                 part.refused += 1;
                 part.fail(line.number, id_of(line), error);

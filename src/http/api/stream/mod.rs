@@ -135,12 +135,12 @@ struct Opening {
 }
 
 impl Opening {
-    fn of(app: Arc<App>, request: &Request) -> Result<Self, ApiError> {
-        let caller = Caller::of(request.extensions())?;
+    fn new(app: Arc<App>, request: &Request) -> Result<Self, ApiError> {
+        let caller = Caller::from_extensions(request.extensions())?;
         let permit = app.admission.admit_for(&caller.client)?;
         body::check_encoding(request.headers())?;
         let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
-        Ok(Self { app, permit, caller, delivery, facts: Facts::of(request) })
+        Ok(Self { app, permit, caller, delivery, facts: Facts::from_request(request) })
     }
 
     /// A slot for streams, if one is free.

@@ -19,7 +19,7 @@ use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
-    let opening = Opening::of(app, &request)?;
+    let opening = Opening::new(app, &request)?;
     let asked: SimilarityParameters = json::read_query(request.uri())?;
     let selection = Selection {
         measure: asked.measure.map(|MeasureName(measure)| measure),

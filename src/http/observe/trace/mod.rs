@@ -59,7 +59,7 @@ pub struct Parent {
 
 impl Parent {
     /// The parent span named by a request; `None` if the header is repeated or invalid.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let (first, second) = (values.next()?, values.next());
         if second.is_some() { None } else { Self::read(first.as_bytes()) }

@@ -35,7 +35,7 @@ pub(crate) struct FusePart<'b> {
 pub(crate) struct RunName<'b>(pub(crate) Cow<'b, str>);
 
 impl<'b> RunName<'b> {
-    fn of<E: Error>(name: Cow<'b, str>) -> Result<Self, E> {
+    fn new<E: Error>(name: Cow<'b, str>) -> Result<Self, E> {
         match (1..=NAME_BYTES).contains(&name.len()) {
             true => Ok(Self(name)),
             false => Err(E::invalid_value(Unexpected::Other("another string"), &RUN_NAME)),
@@ -43,4 +43,4 @@ impl<'b> RunName<'b> {
     }
 }
 
-forms!(RunName<'b>: RUN_NAME; text(name) => RunName::of(name););
+forms!(RunName<'b>: RUN_NAME; text(name) => RunName::new(name););

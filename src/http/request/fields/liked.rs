@@ -43,7 +43,7 @@ impl AsRef<str> for LikedText<'_> {
 }
 
 impl<'b> LikedText<'b> {
-    pub(crate) fn of(text: Text<'b>) -> Self {
+    pub(crate) fn new(text: Text<'b>) -> Self {
         Self { text, weight: None, named: false, id: None }
     }
 }
@@ -81,7 +81,7 @@ impl<'b> WeightedText<'b> {
 }
 
 forms!(LikedText<'b>: "a string or an object with `text`";
-    text(text) => Ok(LikedText::of(Text(text)));
+    text(text) => Ok(LikedText::new(Text(text)));
     object(fields in WeightedText<'de>) => fields.into_liked(););
 
 described!(LikedText<'_> as one of NonEmptyText, WeightedText<'_>;

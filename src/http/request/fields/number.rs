@@ -29,7 +29,7 @@ pub(crate) fn only<E: Error>(word: &str, known: &str, expected: &dyn Expected) -
 #[schema(minimum = -1e6, maximum = 1e6)]
 pub(crate) struct Score(pub f64);
 
-forms!(Score: "a number"; number(number) => Score::of(number););
+forms!(Score: "a number"; number(number) => Score::new(number););
 
 /// A weight: more than 0, at most 1000.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Share {
 }
 
 impl Score {
-    pub(crate) fn of<E: Error>(number: f64) -> Result<Self, E> {
+    pub(crate) fn new<E: Error>(number: f64) -> Result<Self, E> {
         match number.abs() <= MAX_SCORE {
             true => Ok(Self(number)),
             false => Err(out_of_range(number, &"a number from -1000000 to 1000000")),

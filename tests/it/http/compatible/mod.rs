@@ -94,8 +94,9 @@ async fn base64_and_fewer_dimensions_are_the_same_numbers() {
 async fn every_text_has_a_vector() {
     let body = json!({"input": ["zzz qqq", "", "the quake"]});
     for (stand_in, zero) in [(StandIn::Zero, true), (StandIn::Hash, false), (StandIn::Auto, true)] {
-        let app =
-            TestApp::of(crate::support::strict(), |settings| settings.dialect_unknown = stand_in);
+        let app = TestApp::with_model(crate::support::strict(), |settings| {
+            settings.dialect_unknown = stand_in
+        });
         let answer = ask(&app, "/api/embed", body.clone()).await;
         let vectors = answer["embeddings"].as_array().unwrap();
         for vector in &vectors[..2] {
@@ -108,7 +109,7 @@ async fn every_text_has_a_vector() {
         assert_eq!(native["embeddings"][0], Value::Null);
         assert_eq!(native["embeddings"][2], vectors[2]);
     }
-    let app = TestApp::of(crate::support::strict(), |settings| {
+    let app = TestApp::with_model(crate::support::strict(), |settings| {
         settings.dialect_unknown = StandIn::Error;
     });
     let answer = post(&app, "/api/embed", &body).await;
@@ -120,7 +121,7 @@ async fn every_text_has_a_vector() {
 
 #[tokio::test]
 async fn what_stands_for_a_missing_vector_can_be_asked_for() {
-    let app = TestApp::of(crate::support::strict(), |_| ());
+    let app = TestApp::with_model(crate::support::strict(), |_| ());
     let embed = |unknown: &str| json!({"texts": ["zzz", "the quake"], "unknown": unknown});
     let vector = |answer: &Value| answer["embeddings"][0].clone();
     assert_eq!(vector(&app.ask("/embed", embed("null")).await), Value::Null);
@@ -202,7 +203,7 @@ async fn relevances_are_the_scores_of_rank_in_its_order() {
 /// A calibrated model says how likely it is that a document belongs to the query.
 #[tokio::test]
 async fn a_calibrated_model_gives_probabilities() {
-    let app = TestApp::of(crate::support::default_model(), |_| ());
+    let app = TestApp::with_model(crate::support::default_model(), |_| ());
     let documents = ["the quake", "new york", "an earthquake hits the city", "a town"];
     let relevances = async |relevance: Value| {
         let mut body =

@@ -74,7 +74,7 @@ async fn an_excluded_candidate_is_as_if_it_had_not_been_sent() {
 
 #[tokio::test]
 async fn a_boost_is_added_to_the_score_or_multiplies_it() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     let texts: Vec<String> = (0..200)
         .map(|index| format!("{} quake number {index}", ["the", "a city", "new york"][index % 3]))
         .collect();

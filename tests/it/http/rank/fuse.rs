@@ -24,7 +24,7 @@ fn fused_model() -> Model {
     let model = support::served();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.safetensors");
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     let settings = json!({
         "both": {"by": "zscore", "parts": [
             {"method": "avg-cos", "weight": 0.25}, {"method": "rm3", "weight": 0.75},
@@ -54,7 +54,7 @@ fn results(answer: &Value) -> Vec<(u64, f32)> {
 
 /// The same of a fusion by the engine itself.
 fn expected(engine: &Engine, by: FuseBy, parts: Vec<Part>, runs: &[Vec<f64>]) -> Vec<(u64, f32)> {
-    let candidates = Candidates::of(&TEXTS).with_runs(runs.to_vec());
+    let candidates = Candidates::new(&TEXTS).with_runs(runs.to_vec());
     made(engine, by, parts, &candidates, engine.auto(), None)
 }
 
@@ -102,7 +102,7 @@ async fn a_long_list_has_the_same_bits_in_parts() {
         .map(|at| format!("{} {} n{at}", TEXTS[at % 6], support::WORDS[at * 7 % 12]))
         .collect();
     let parts = vec![part(Method::Wmd, 1.0), part(Method::Bm25, 1.0)];
-    let list = Candidates::of(&texts);
+    let list = Candidates::new(&texts);
     let wanted = made(&engine, FuseBy::Zscore, parts, &list, Method::AvgCos, Some(50));
     let fuse = json!([{"method": "wmd"}, {"method": "bm25"}]);
     let body = json!({
@@ -158,7 +158,7 @@ async fn numbers_of_the_caller_are_fused_and_excluded_and_boosted_with_the_other
 
 #[tokio::test]
 async fn fused_methods_of_the_model_rank_by_their_name() {
-    let app = TestApp::of(fused_model(), |_| ());
+    let app = TestApp::with_model(fused_model(), |_| ());
     let engine = Engine::new(fused_model()).unwrap();
     let body = json!({"query": QUERY, "candidates": candidates()});
     let answer = app.ask("/rank", with(&body, json!({"method": "Fused:Both"}))).await;

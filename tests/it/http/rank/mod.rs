@@ -86,7 +86,7 @@ async fn ranking_is_the_engines_with_names_and_texts_given_back() {
 
 #[tokio::test]
 async fn the_least_score_may_be_the_threshold_that_the_model_brings() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     let mut body = json!({
         "query": "Quake hits L.A.!!",
         "candidates": ["Cat naps on sofa", "Earthquake shakes Los Angeles", "Quakes in California"],

@@ -172,7 +172,7 @@ async fn what_stands_for_others_is_made_to_differ() {
 
 #[tokio::test]
 async fn a_folded_list_may_use_the_threshold_that_the_model_brings() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     let body = json!({"query": "quake", "collapse": "calibrated", "candidates": [
         "Earthquake shakes Los Angeles", "Cat naps on sofa", "Quake shakes Los Angeles",
     ]});
@@ -186,7 +186,7 @@ async fn a_folded_list_may_use_the_threshold_that_the_model_brings() {
 
 #[tokio::test]
 async fn the_words_with_the_largest_shares_speak_for_a_result() {
-    let app = TestApp::of(support::default_model(), |_| ());
+    let app = TestApp::with_model(support::default_model(), |_| ());
     let candidates: Vec<String> = (0..30).map(|n| format!("an earthquake number {n}")).collect();
     let body =
         json!({"query": "quake hits city", "candidates": candidates, "explain": true, "offset": 2});

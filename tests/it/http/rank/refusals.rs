@@ -121,7 +121,7 @@ async fn many_texts_are_weighed_as_many() {
     assert_eq!(app.ask("/rank", few).await["rankings"].as_array().unwrap().len(), 20);
     // Vectors of many dimensions, so that a short body is work enough for a deadline that reading it
     // cannot miss.
-    let app = TestApp::of(support::default_model(), |settings| {
+    let app = TestApp::with_model(support::default_model(), |settings| {
         settings.compute_deadline_ms = 20;
         settings.compute_threads = Some(1);
     });

@@ -247,7 +247,7 @@ async fn costly_lines_are_scored_although_a_chunk_of_them_takes_longer_than_the_
     let length = lengths.into_iter().find(slow).unwrap_or(365);
     let pairs = pairs(LINES, length);
     let (all, expected) = taken(&pairs);
-    let app = TestApp::of(model(), |settings| {
+    let app = TestApp::with_model(model(), |settings| {
         settings.compute_deadline_ms = all.as_millis() as u64 / 3;
         settings.compute_threads = Some(1);
     });

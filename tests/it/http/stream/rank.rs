@@ -81,7 +81,8 @@ async fn the_best_of_a_stream_are_those_of_a_list() {
 /// duplicates folded, variety, words, pages, data.
 #[tokio::test]
 async fn what_is_made_of_a_list_is_made_of_a_stream() {
-    let app = TestApp::of(support::strict(), |settings| settings.compute_deadline_ms = 60_000);
+    let app =
+        TestApp::with_model(support::strict(), |settings| settings.compute_deadline_ms = 60_000);
     let posts = posts(160, 31);
     let candidate = |(index, post): (usize, &String)| match index % 4 {
         0 => json!({"id": format!("p{index}"), "text": post, "boost": index as f32 / 2000.0}),

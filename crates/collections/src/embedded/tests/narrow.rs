@@ -102,7 +102,7 @@ fn the_best_of_few_are_the_best_of_all() {
                     let page = PageOptions { top_k: Some(length), ..PageOptions::default() };
                     let question = Question { page, ..Question::new(likes, options.query) };
                     let rank = |texts: &[String]| {
-                        let (texts, go_on) = (Candidates::of(texts), || Ok::<_, QueryError>(()));
+                        let (texts, go_on) = (Candidates::new(texts), || Ok::<_, QueryError>(()));
                         ENGINE.rank_pages(&question, &texts, go_on).unwrap().pages.remove(0).ranking
                     };
                     let (found, expected) = (rank(&texts_of(&few)), rank(&of_all));

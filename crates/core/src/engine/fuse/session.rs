@@ -40,7 +40,7 @@ impl Engine {
         query: &Query,
         run: impl FnOnce(&mut FuseSession<'_, '_>) -> R,
     ) -> Result<R, QueryError> {
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let mut one = workspace.phrase();
         let reading = Query { method: fusion.reading(query.method), ..*query };
         let query_truncated = self.read(&mut one, text, &reading, Place::Query)?;

@@ -30,7 +30,7 @@ pub struct Candidates<'c, T> {
 
 impl<'c, T> Candidates<'c, T> {
     /// All candidates of a list.
-    pub fn of(all: &'c [T]) -> Self {
+    pub fn new(all: &'c [T]) -> Self {
         Self {
             all,
             ranked: all.iter().collect(),

@@ -41,8 +41,8 @@ impl Engine {
         query: &Query,
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Vec<Fold>, E> {
-        let mut panel = Panel::of(self, query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut panel = Panel::new(self, query)?;
+        let mut workspace = Workspace::with_memory(&self.model);
         let text = |ranked: &Ranked| candidates.get(ranked.index).map_or("", AsRef::as_ref);
         let texts: Vec<&str> = ranked.iter().map(text).collect();
         let (mut folds, mut heads): (Vec<Fold>, Vec<Phrase<'_>>) = (Vec::new(), Vec::new());

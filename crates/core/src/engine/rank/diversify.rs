@@ -69,8 +69,8 @@ impl Engine {
         if lambda >= 1.0 || pool.len() < 2 {
             return Ok(());
         }
-        let mut panel = Panel::of(self, query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut panel = Panel::new(self, query)?;
+        let mut workspace = Workspace::with_memory(&self.model);
         let mut phrases = self.read_pool(pool, candidates, query)?;
         panel.seat(&phrases);
         let ranked = pool.iter().enumerate();

@@ -42,10 +42,10 @@ impl Engine {
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Ranking, QueryError> {
         let query = &options.query;
-        let panel = Panel::of(self, query)?;
+        let panel = Panel::new(self, query)?;
         let known = sides.liked.iter().any(|(one, _)| one.known);
         let mut ranking = sides.ranking(panel.measure);
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let visitors: Vec<_> = sides
             .known()
             .map(|(one, weight)| (one, panel.visitor(&one.phrase, workspace.scratch()), weight))
@@ -173,7 +173,7 @@ mod tests {
                         let question = Question { min_score, page, ..Question::new(asked, query) };
                         let plain = || {
                             let boost = |text: &Numbered<'_>| of.get(text.0).copied().flatten();
-                            Candidates::of(&texts).boosted(BoostBy::Share(0.75), boost)
+                            Candidates::new(&texts).boosted(BoostBy::Share(0.75), boost)
                         };
                         let [found, expected] = [Some(kept.clone()), None].map(|kept| {
                             let candidates = plain().with_vectors(kept);

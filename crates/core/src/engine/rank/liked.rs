@@ -100,11 +100,11 @@ impl Engine {
         options: &RankOptions,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Ranking, QueryError> {
-        let mut panel = Panel::of(self, &options.query)?;
+        let mut panel = Panel::new(self, &options.query)?;
         let known = sides.liked.iter().any(|(one, _)| one.known);
         let mut ranking = sides.ranking(panel.measure);
-        let mut workspace = Workspace::of(&self.model);
-        let mut reader = Reader::of(self, &options.query, panel.info);
+        let mut workspace = Workspace::with_memory(&self.model);
+        let mut reader = Reader::new(self, &options.query, panel.info);
         let (mut scores, mut sums) = (Vec::new(), Sums::default());
         for (first, block) in blocks(candidates) {
             let mut read = Ranking::default();

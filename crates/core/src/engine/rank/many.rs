@@ -36,7 +36,7 @@ impl Engine {
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Vec<Ranking>, QueryError> {
         let query = &options.query;
-        let mut panel = Panel::of(self, query)?;
+        let mut panel = Panel::new(self, query)?;
         let start = |one: &AskedText<'_>| Ranking {
             measure: panel.measure,
             query_truncated: one.truncated,
@@ -45,8 +45,8 @@ impl Engine {
         };
         let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
         let known = asked.iter().filter(|one| one.known).count();
-        let mut workspace = Workspace::of(&self.model);
-        let mut reader = Reader::of(self, query, panel.info);
+        let mut workspace = Workspace::with_memory(&self.model);
+        let mut reader = Reader::new(self, query, panel.info);
         // For methods that score candidates as a list, only the tokens are stored.
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         for (first, block) in blocks(candidates) {

@@ -36,7 +36,7 @@ impl Engine {
         query: &Query,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Matrix, QueryError> {
-        let mut panel = Panel::of(self, query)?;
+        let mut panel = Panel::new(self, query)?;
         let shape = (texts.len(), candidates.len());
         let mut matrix = Matrix { scores: Array2::from_elem(shape, f32::NAN), ..Matrix::default() };
         let (mut rows, mut asked) = (Vec::new(), Vec::new());
@@ -54,10 +54,10 @@ impl Engine {
                 }
             }
         }
-        let mut own = Panel::of(self, query)?;
+        let mut own = Panel::new(self, query)?;
         own.seat(&asked);
-        let mut workspace = Workspace::of(&self.model);
-        let mut reader = Reader::of(self, query, panel.info);
+        let mut workspace = Workspace::with_memory(&self.model);
+        let mut reader = Reader::new(self, query, panel.info);
         let mut read = Ranking::default();
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         let (mut scores, mut of_one) = (Vec::new(), Vec::new());

@@ -106,7 +106,7 @@ impl Engine {
     ) -> Result<R, QueryError> {
         let query = &options.query;
         let measure = self.measure(scorer, info, query)?;
-        let mut workspace = Workspace::of(&self.model);
+        let mut workspace = Workspace::with_memory(&self.model);
         let mut one = workspace.phrase();
         let query_truncated = self.read(&mut one, text, query, Place::Query)?;
         let query_known = query.ranks_for(&one, info);
@@ -123,7 +123,7 @@ impl Engine {
             query_share,
             scores_lists: matches!(scorer, Scorer::RankList(_)),
             against,
-            reader: Reader::of(self, query, info),
+            reader: Reader::new(self, query, info),
             workspace: &mut workspace,
         };
         let ran = run(&mut session);

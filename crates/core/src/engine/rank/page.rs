@@ -373,7 +373,7 @@ mod tests {
     fn page_of(engine: &Engine, page: &PageOptions) -> Page {
         let query = Query::new(Method::AvgCos);
         let question = Question { page: *page, ..Question::new("earthquake in Lima", query) };
-        made_of(engine, &question, &Candidates::of(&TEXTS))
+        made_of(engine, &question, &Candidates::new(&TEXTS))
     }
 
     fn made_of(engine: &Engine, question: &Question<'_>, texts: &Candidates<'_, &str>) -> Page {
@@ -496,7 +496,7 @@ mod tests {
         let likes = Likes::any_of(["cats and keyboards", "earthquake"]);
         let page = PageOptions { explain: true, top_k: Some(5), ..PageOptions::default() };
         let question = Question { page, ..Question::new(likes, Query::new(Method::AvgCos)) };
-        let all = Candidates::of(&TEXTS);
+        let all = Candidates::new(&TEXTS);
         let made = made_of(&engine, &question, &all);
         for result in made.results() {
             let expected = if result.index == 3 { 0 } else { 1 };
@@ -510,7 +510,7 @@ mod tests {
     #[test]
     fn who_is_excluded_keeps_its_place_and_boosts_count() {
         let engine = engine();
-        let candidates = Candidates::of(&TEXTS)
+        let candidates = Candidates::new(&TEXTS)
             .without(|text| text.starts_with("strong"))
             .boosted(BoostBy::Add, |text| text.contains("cat").then_some(2.0));
         let (query, page) = (Query::new(Method::AvgCos), PageOptions::default());

@@ -35,7 +35,7 @@ enum By<'q> {
 }
 
 impl<'e> Panel<'e> {
-    pub(super) fn of(engine: &'e Engine, query: &Query) -> Result<Self, QueryError> {
+    pub(super) fn new(engine: &'e Engine, query: &Query) -> Result<Self, QueryError> {
         let info = query.method.info();
         let scorer = engine.scorer_of(query)?;
         let measure = engine.measure(scorer, info, query)?;

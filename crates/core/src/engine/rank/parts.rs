@@ -217,7 +217,7 @@ impl Engine {
     /// let query = cognate::Query::new(engine.method("auto")?);
     /// let page = PageOptions { explain: true, top_k: Some(1), ..PageOptions::default() };
     /// let question = Question { page, ..Question::new("earthquake", query) };
-    /// let texts = Candidates::of(&["football results", "quake hits city"]);
+    /// let texts = Candidates::new(&["football results", "quake hits city"]);
     /// let found = engine.rank_pages(&question, &texts, || Ok::<_, QueryError>(()))?;
     /// let best = found.pages[0].results().next().ok_or("nothing was found")?;
     /// assert_eq!((best.index, best.reason.is_some()), (1, true));

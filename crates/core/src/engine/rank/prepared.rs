@@ -79,7 +79,7 @@ impl PreparedText {
                 query.accepts_unknown(Place::Query)?;
                 return Ok(None);
             }
-            let mut workspace = Workspace::of(&engine.model);
+            let mut workspace = Workspace::with_memory(&engine.model);
             let scorer = engine.scorer_of(query)?;
             Ok::<_, QueryError>(Some(scorer.against(measure, one, workspace.scratch())))
         })?;
@@ -93,7 +93,7 @@ impl PreparedText {
         cell.with_dependent_mut(|read, prepared| {
             let engine = read.borrow_owner();
             let scorer = engine.scorer_of(&options.query)?;
-            let mut workspace = Workspace::of(&engine.model);
+            let mut workspace = Workspace::with_memory(&engine.model);
             let mut session = RankSession {
                 options,
                 info,
@@ -102,7 +102,7 @@ impl PreparedText {
                 query_share: *known_share,
                 scores_lists: matches!(scorer, Scorer::RankList(_)),
                 against: prepared.take(),
-                reader: Reader::of(engine, &options.query, info),
+                reader: Reader::new(engine, &options.query, info),
                 workspace: &mut workspace,
             };
             let ranking = session.rank(candidates);

@@ -156,7 +156,7 @@ pub(super) struct Reader<'s, 'e> {
 }
 
 impl<'s, 'e> Reader<'s, 'e> {
-    pub(super) fn of(engine: &'e Engine, query: &'s Query, info: &'s Info) -> Self {
+    pub(super) fn new(engine: &'e Engine, query: &'s Query, info: &'s Info) -> Self {
         Self { engine, query, info, phrases: Vec::new(), indexes: Vec::new() }
     }
 

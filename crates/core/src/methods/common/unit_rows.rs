@@ -73,7 +73,7 @@ impl<'w> Products<'w> {
 
 impl<'p> UnitRows<'p> {
     /// The rows of words; writes the lengths that they had.
-    pub(crate) fn of(
+    pub(crate) fn new(
         words: impl ExactSizeIterator<Item = (&'p Phrase<'p>, Word)> + Clone,
         dims: usize,
         memory: Memory,

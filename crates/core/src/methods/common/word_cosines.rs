@@ -28,7 +28,7 @@ impl WordCosines {
             self.union.unite(texts);
             let (words, dims) = (self.union.words(texts), texts[0].model().dims());
             let memory = std::mem::take(&mut self.memory);
-            let rows = UnitRows::of(words, dims, memory, &mut self.lengths);
+            let rows = UnitRows::new(words, dims, memory, &mut self.lengths);
             self.stride = rows.gram(&mut self.products).stride();
             self.memory = rows.into_memory();
         }

@@ -48,8 +48,8 @@ struct WeightedQuery {
 }
 
 impl WeightedQuery {
-    fn of(query: &TokenBag, model: &Model) -> Self {
-        let collection = Collection::of(model.vocabulary());
+    fn new(query: &TokenBag, model: &Model) -> Self {
+        let collection = Collection::new(model.vocabulary());
         let weight = |&(key, times): &(u64, u32)| (key, f64::from(times) * collection.rarity(key));
         let tokens = query.tokens.iter().map(weight).collect();
         Self { tokens, mean_length: collection.mean_length() }
@@ -79,7 +79,7 @@ impl Compare for Bm25 {
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
         let mut bags = std::mem::take(&mut scratch.bags);
         bags[0].read(one);
-        let weighted = WeightedQuery::of(&bags[0], one.model());
+        let weighted = WeightedQuery::new(&bags[0], one.model());
         Prepared { query: one, weighted, bags }
     }
 }

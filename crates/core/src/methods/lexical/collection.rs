@@ -32,7 +32,7 @@ pub(crate) fn need_occurrences(model: &Model) -> Result<(), Unavailable> {
 }
 
 pub(crate) fn need_rarity(model: &Model) -> Result<(), Unavailable> {
-    let known = Collection::of(model.vocabulary()).documents().is_some();
+    let known = Collection::new(model.vocabulary()).documents().is_some();
     if known { Ok(()) } else { words_met::need_idf(model).map_err(with_remedy) }
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Collection<'m> {
 }
 
 impl<'m> Collection<'m> {
-    pub(crate) fn of(vocabulary: Vocabulary<'m>) -> Self {
+    pub(crate) fn new(vocabulary: Vocabulary<'m>) -> Self {
         Self { vocabulary }
     }
 
@@ -115,7 +115,7 @@ impl WeightedTokens {
     }
 
     /// A query: each token weighs as much as it occurs.
-    pub(crate) fn of(query: &TokenBag, collection: &Collection<'_>) -> Self {
+    pub(crate) fn from_query(query: &TokenBag, collection: &Collection<'_>) -> Self {
         let tokens = query.tokens.iter().map(|&(key, times)| (key, f64::from(times)));
         Self::new(tokens, collection)
     }

@@ -16,8 +16,8 @@ pub(super) struct Likeliest(pub(super) Vec<(TokenBag, f64)>);
 
 impl Likeliest {
     /// Those of a list by the likelihood of a query.
-    pub(super) fn of(query: &TokenBag, posts: &Posts, collection: &Collection<'_>) -> Self {
-        let asked = WeightedTokens::of(query, collection);
+    pub(super) fn rank(query: &TokenBag, posts: &Posts, collection: &Collection<'_>) -> Self {
+        let asked = WeightedTokens::from_query(query, collection);
         let mut likely = Self::default();
         posts.each(|post| likely.offer(post, asked.log_likelihood(post)));
         likely

@@ -54,9 +54,9 @@ fn add_mean(post: &TokenBag, vectors: &Vectors<'_>, sum: &mut [f32]) {
 impl RankList for PrfCos {
     fn rank(&self, query: &Phrase<'_>, posts: &Posts, out: &mut [f32]) {
         let model = query.model();
-        let (vectors, collection) = (model.vectors(), Collection::of(model.vocabulary()));
+        let (vectors, collection) = (model.vectors(), Collection::new(model.vocabulary()));
         let mut centre = vec![0.0; model.dims()];
-        for (post, _) in Likeliest::of(&TokenBag::of(query), posts, &collection).0 {
+        for (post, _) in Likeliest::rank(&TokenBag::from_phrase(query), posts, &collection).0 {
             add_mean(&post, &vectors, &mut centre);
         }
         let length = vector::norm(Row::F32(&centre));

@@ -47,9 +47,9 @@ impl QueryLikelihood {
 
     /// A query, prepared once for all posts.
     pub fn prepare<'q>(&self, query: &'q Phrase<'q>) -> Prepared<'q> {
-        let collection = Collection::of(query.model().vocabulary());
-        let bag = TokenBag::of(query);
-        let tokens = WeightedTokens::of(&bag, &collection);
+        let collection = Collection::new(query.model().vocabulary());
+        let bag = TokenBag::from_phrase(query);
+        let tokens = WeightedTokens::from_query(&bag, &collection);
         Prepared { query, bag, tokens, post: TokenBag::default() }
     }
 }

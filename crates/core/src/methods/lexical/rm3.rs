@@ -74,9 +74,9 @@ fn relevant(Likeliest(posts): &Likeliest) -> Vec<(u64, f64)> {
 
 impl RankList for Rm3 {
     fn rank(&self, query: &Phrase<'_>, posts: &Posts, out: &mut [f32]) {
-        let collection = Collection::of(query.model().vocabulary());
-        let query = TokenBag::of(query);
-        let likely = Likeliest::of(&query, posts, &collection);
+        let collection = Collection::new(query.model().vocabulary());
+        let query = TokenBag::from_phrase(query);
+        let likely = Likeliest::rank(&query, posts, &collection);
         let mut widened: BTreeMap<u64, f64> = BTreeMap::new();
         for &(key, times) in &query.tokens {
             widened.insert(key, QUERY * f64::from(times) / query.length().max(1) as f64);

@@ -15,7 +15,7 @@ pub struct TokenBag {
 }
 
 impl TokenBag {
-    pub(crate) fn of(phrase: &Phrase<'_>) -> Self {
+    pub(crate) fn from_phrase(phrase: &Phrase<'_>) -> Self {
         let mut bag = Self::default();
         bag.read(phrase);
         bag

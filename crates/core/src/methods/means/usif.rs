@@ -104,7 +104,7 @@ impl Weights {
 
     /// Sees a vocabulary's counts: `V`, and the share of words that a text of the mean length is
     /// expected to hold.
-    fn of(model: &Model, mean_length: f64) -> (Self, f64) {
+    fn new(model: &Model, mean_length: f64) -> (Self, f64) {
         let vocabulary = model.vocabulary();
         let ids = 0..u32::try_from(vocabulary.len()).unwrap_or(u32::MAX);
         let probabilities = ids.map(|id| vocabulary.probability(id)).filter(|&p| p > 0.0);
@@ -174,7 +174,7 @@ pub fn fit<E: From<Unfittable>>(
         words = words.saturating_add(phrase.words().len() as u64);
     })?;
     let mean_length = words as f64 / sentences.max(1) as f64;
-    let (weights, alpha) = Weights::of(model, mean_length);
+    let (weights, alpha) = Weights::new(model, mean_length);
 
     let dims = model.dims();
     let mut moments = Moments::new(dims);

@@ -327,7 +327,7 @@ fn of_letters(word: &str) -> u32 {
     if word.len() > 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return A_WORD;
     }
-    let code = Code::of(word).and_then(|code| Code::ALL.iter().position(|known| *known == code));
+    let code = Code::new(word).and_then(|code| Code::ALL.iter().position(|known| *known == code));
     let letters = word.chars().any(char::is_alphabetic) && word.chars().nth(1).is_some();
     let a_word = letters && !word.contains(|c: char| c.is_numeric() || c == '\'');
     code.map_or(0, |code| (code as u32 + 1) << CODE) | if a_word { A_WORD } else { 0 }
@@ -353,7 +353,7 @@ pub(super) enum Code {
 impl Code {
     const ALL: [Self; 3] = [Self::Letter, Self::Roman, Self::Digits];
 
-    fn of(word: &str) -> Option<Self> {
+    fn new(word: &str) -> Option<Self> {
         const ROMAN: [&str; 10] = ["i", "ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii"];
         let first = word.chars().next().filter(|first| first.is_alphabetic())?;
         if ROMAN.contains(&word) {

@@ -37,7 +37,7 @@ fn model() -> Model {
         ("frequency", "none".to_owned()),
     ];
     draft.metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-    draft.tables.push(Table::of("vectors", Dtype::F32, &[WORDS, DIMS], &rows));
+    draft.tables.push(Table::new("vectors", Dtype::F32, &[WORDS, DIMS], &rows));
     draft.push_vocabulary(&tables);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("words.safetensors");

@@ -50,7 +50,7 @@ pub(crate) fn load(model: &Model) -> Loaded {
 /// The method under the exponents that the model names.
 pub(crate) fn method(model: &Model) -> Result<Coverage, ModelError> {
     let Exponents { alpha, p } = model.section_settings(SECTION)?;
-    let (length, cosine) = (Quarters::of(alpha), Quarters::of(p).filter(|p| p.0 > 0));
+    let (length, cosine) = (Quarters::new(alpha), Quarters::new(p).filter(|p| p.0 > 0));
     let (Some(length), Some(cosine)) = (length, cosine) else {
         let problem = format!(
             "expected alpha from 0 and p from 0.25 to {LARGEST_EXPONENT}, multiples of 0.25, got \
@@ -79,7 +79,7 @@ struct Quarters(u32);
 
 impl Quarters {
     /// An exponent that is a multiple of a quarter and not too large.
-    fn of(exponent: f64) -> Option<Self> {
+    fn new(exponent: f64) -> Option<Self> {
         let quarters = exponent * 4.0;
         let fits = (0.0..=LARGEST_EXPONENT).contains(&exponent) && quarters.fract() == 0.0;
         fits.then_some(Self(quarters as u32))
@@ -243,7 +243,7 @@ impl Coverage {
     ) -> Seat<'p> {
         let Work { lengths, squares, repeated, places } = work;
         let dims = phrase.model().dims();
-        let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, lengths);
+        let rows = UnitRows::new(unit_rows::bag(phrase), dims, memory, lengths);
         let cosines = rows.gram(products);
         self.cosine.raise_squares(cosines.numbers(), squares);
         places.clear();
@@ -385,7 +385,7 @@ mod tests {
     fn quarters_are_powers() {
         for quarters in 0..=16 {
             let exponent = f64::from(quarters) / 4.0;
-            let power = Quarters::of(exponent).unwrap();
+            let power = Quarters::new(exponent).unwrap();
             for base in [0.0_f64, 0.3, 1.0, 2.5] {
                 assert!(
                     (power.power(base) - base.powf(exponent)).abs() < 1e-12,
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn other_exponents_are_refused() {
         for exponent in [-0.25, 0.7, 4.25, f64::NAN, f64::INFINITY] {
-            assert_eq!(Quarters::of(exponent), None, "{exponent}");
+            assert_eq!(Quarters::new(exponent), None, "{exponent}");
         }
     }
 }

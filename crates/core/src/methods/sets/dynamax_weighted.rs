@@ -100,7 +100,7 @@ impl Side {
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
         let dims = phrase.model().dims();
-        let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
+        let rows = UnitRows::new(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
         let powers = |exponent| self.lengths.iter().map(move |&r| power(f64::from(r), exponent));
         self.weights.clear();
         self.weights.extend(powers(exponents.alpha));

@@ -94,7 +94,7 @@ impl Compare for SameEvent {
     type Against<'q> = Prepared<'q>;
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
-        let tokens = Tokens::of(one);
+        let tokens = Tokens::new(one);
         Prepared { weights: self.weights, tokens, covering: self.coverage.against(one, scratch) }
     }
 
@@ -107,7 +107,7 @@ impl Compare for SameEvent {
 struct Tokens(Vec<(u64, f32)>);
 
 impl Tokens {
-    fn of(text: &Phrase<'_>) -> Self {
+    fn new(text: &Phrase<'_>) -> Self {
         let vocabulary = text.model().vocabulary();
         let both = (0..).zip(text.token_keys().zip(text.token_ids()));
         // A token that was found by its stem is as rare as that.
@@ -135,7 +135,7 @@ impl Tokens {
 /// The tokens that two texts share, each once, and their idf: the rarest first, of equal ones the first of
 /// `one`.
 pub fn shared<'p>(one: &'p Phrase<'_>, other: &Phrase<'_>) -> Vec<(&'p str, f32)> {
-    let tokens = Tokens::of(other);
+    let tokens = Tokens::new(other);
     let mut known = HashSet::new();
     let each = one.token_keys().enumerate().filter(|(_, key)| known.insert(*key));
     let each = each.filter_map(|(at, key)| Some((one.tokens().text(at), tokens.idf(key)?)));

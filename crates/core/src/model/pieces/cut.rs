@@ -17,7 +17,7 @@ pub struct PieceLengths {
 
 impl PieceLengths {
     /// The lengths of pieces, marks included. `None` if one is longer than [`LONGEST_PIECE_BYTES`].
-    pub fn of<'a>(pieces: impl Iterator<Item = &'a str>, mark: &str) -> Option<Self> {
+    pub fn new<'a>(pieces: impl Iterator<Item = &'a str>, mark: &str) -> Option<Self> {
         let mut buckets = vec![0; LENGTH_BUCKETS].into_boxed_slice();
         for piece in pieces {
             let (inside, bare) = match piece.strip_prefix(mark) {
@@ -116,7 +116,7 @@ mod tests {
                 let piece = [mark, &word[place]].concat();
                 ENTRIES.iter().position(|&entry| entry == piece).map(|at| at as u32)
             };
-            let lengths = PieceLengths::of(ENTRIES.into_iter(), "##").unwrap();
+            let lengths = PieceLengths::new(ENTRIES.into_iter(), "##").unwrap();
             let every = PieceLengths { buckets: vec![u32::MAX; LENGTH_BUCKETS].into() };
             let pieces = |lengths: &PieceLengths| {
                 let mut ids = Vec::new();
@@ -137,7 +137,7 @@ mod tests {
             _ => None,
         };
         let lengths =
-            PieceLengths::of(["un", "unable", "##able", "able"].into_iter(), "##").unwrap();
+            PieceLengths::new(["un", "unable", "##able", "able"].into_iter(), "##").unwrap();
         let pieces = |word: &str| {
             let mut ids = vec![9];
             longest_pieces(word, &lengths, |place| find(word, place), &mut ids);
@@ -149,6 +149,6 @@ mod tests {
         assert_eq!(pieces("unablé"), [0; 0], "two of six characters are too few");
         assert_eq!(pieces("語語un"), [0; 0]);
         assert_eq!(pieces(&format!("un{}", "able".repeat(40))), [0; 0], "longer than any word");
-        assert!(PieceLengths::of(["x".repeat(32).as_str()].into_iter(), "##").is_none());
+        assert!(PieceLengths::new(["x".repeat(32).as_str()].into_iter(), "##").is_none());
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct PieceTable {
 
 impl PieceTable {
     /// The pieces of a model, whose header has been checked.
-    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
+    pub(crate) fn from_model(model: &Model) -> Result<Self, FormatError> {
         let key = format!("section.{PIECES_SECTION}");
         let missing = |name: &str| FormatError::MissingTensor { name: format!("{key}.{name}") };
         let section = model.section(PIECES_SECTION).ok_or_else(|| missing("*"))?;
@@ -104,7 +104,7 @@ impl PieceTable {
             settings.max_probe,
         );
         check::words(PIECES_SECTION, &strings)?;
-        let lengths = PieceLengths::of(strings.words(), MARK).ok_or_else(|| {
+        let lengths = PieceLengths::new(strings.words(), MARK).ok_or_else(|| {
             let longest = strings.words().enumerate().max_by_key(|(_, piece)| piece.len());
             let word = longest.map_or(0, |(place, _)| place as u64);
             FormatError::Vocabulary { table: PIECES_SECTION, word, problem: "it is too long" }
@@ -118,7 +118,7 @@ impl PieceTable {
             rows: rows.range.clone(),
             scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
             lengths,
-            lines: Lines::of(strings.all_bytes()),
+            lines: Lines::new(strings.all_bytes()),
         })
     }
 
@@ -218,9 +218,9 @@ pub fn put_pieces<'a>(
 ) -> serde_json::Result<()> {
     let settings = Settings { max_probe: strings.max_probe, source_digest };
     let mut tables = vec![
-        Table::of("bytes", Dtype::U8, &[strings.bytes.len()], &strings.bytes),
-        Table::of("offsets", Dtype::U64, &[strings.offsets.len()], &strings.offsets),
-        Table::of("index", Dtype::U32, &[strings.index.len(), 2], &strings.index),
+        Table::new("bytes", Dtype::U8, &[strings.bytes.len()], &strings.bytes),
+        Table::new("offsets", Dtype::U64, &[strings.offsets.len()], &strings.offsets),
+        Table::new("index", Dtype::U32, &[strings.index.len(), 2], &strings.index),
     ];
     tables.extend(rows);
     draft.set_section(PIECES_SECTION, serde_json::to_string(&settings)?, tables);

@@ -255,7 +255,7 @@ proptest! {
                 let part = bylines::headline(rules, &input);
                 let input = &input[..part.end];
                 whole.begin(input, rules.case == Case::Lower);
-                plain::scan_part(rules, &Plain::of(rules), input, part, &mut whole);
+                plain::scan_part(rules, &Plain::from_rules(rules), input, part, &mut whole);
                 prop_assert!(cut.iter().eq(whole.iter()), "{:?} under {:?}", input, rules);
             }
         }

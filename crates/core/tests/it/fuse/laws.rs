@@ -47,7 +47,7 @@ fn ranked<T: AsRef<str>>(
     candidates: &[T],
     runs: &[Vec<f64>],
 ) -> Result<Ranking, QueryError> {
-    let candidates = Candidates::of(candidates).with_runs(runs.to_vec());
+    let candidates = Candidates::new(candidates).with_runs(runs.to_vec());
     let made = support::engine().rank_pages(question, &candidates, || Ok(()));
     made.map(|made| made.one().unwrap().ranking.clone())
 }
@@ -146,7 +146,7 @@ fn a_list_in_parts_has_the_same_bits_as_the_list() {
     assert!(asked.is_in_parts(engine));
     let texts = candidates();
     let runs = vec![(0..90).map(f64::from).collect::<Vec<f64>>()];
-    let list = Candidates::of(&texts).with_runs(runs.clone());
+    let list = Candidates::new(&texts).with_runs(runs.clone());
     let run = |part| {
         let ran = engine.rank_session(&asked, &list, |session| session.run(part, || true));
         ran.unwrap().unwrap()

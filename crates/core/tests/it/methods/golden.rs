@@ -55,10 +55,10 @@ impl Golden {
             ("unknown", r#"{"policy":"skip"}"#.to_owned()),
         ];
         draft.metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-        draft.tables.push(Table::of("vectors", Dtype::F32, &[words, dims], &self.vectors));
+        draft.tables.push(Table::new("vectors", Dtype::F32, &[words, dims], &self.vectors));
         draft.push_vocabulary(&tables);
-        draft.tables.push(Table::of("counts", Dtype::U64, &[words], &self.counts));
-        draft.tables.push(Table::of("idf", Dtype::F32, &[words], &self.idf));
+        draft.tables.push(Table::new("counts", Dtype::U64, &[words], &self.counts));
+        draft.tables.push(Table::new("idf", Dtype::F32, &[words], &self.idf));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("golden.safetensors");
         draft.write(&path).unwrap();

@@ -112,7 +112,7 @@ fn the_model_of_the_tests_serves_every_method() {
 /// A ranking put together from parts of three, by one session: before it learnt anything of the
 /// candidates, and after.
 fn in_parts(engine: &Engine, text: &str, candidates: &[String], query: &Query) -> [Ranking; 2] {
-    let (question, list) = (Question::new(text, *query), Candidates::of(candidates));
+    let (question, list) = (Question::new(text, *query), Candidates::new(candidates));
     let rank = |session: &mut Session<'_>| {
         let mut whole = Partial::default();
         for first in (0..candidates.len()).step_by(3) {
@@ -241,7 +241,7 @@ proptest! {
                 let rank = |asked: Asked<'_>| {
                     let question = Question::new(asked, query);
                     let go_on = || Ok::<_, QueryError>(());
-                    engine.rank_pages(&question, &Candidates::of(&candidates), go_on).unwrap()
+                    engine.rank_pages(&question, &Candidates::new(&candidates), go_on).unwrap()
                 };
                 let each = rank(Asked::Each(texts.iter().map(Into::into).collect()));
                 let with_empty: Vec<&str> =

@@ -122,7 +122,7 @@ fn texts_that_agree_are_not_opposed() {
 }
 
 fn pages(engine: &Engine, question: &Question<'_>, texts: &[&str]) -> Pages {
-    engine.rank_pages(question, &Candidates::of(texts), || Ok::<_, QueryError>(())).unwrap()
+    engine.rank_pages(question, &Candidates::new(texts), || Ok::<_, QueryError>(())).unwrap()
 }
 
 /// What `similarity` and a page of a ranking tell of two texts, by a question that also asks for more or
@@ -296,7 +296,11 @@ fn auto_counts_opposites_where_the_model_knows_them() {
     let without = support::tiny_model();
     let section = fit(&without.vocabulary(), support::POLARITY.lines()).unwrap();
     let with = support::with_sections(&without, &[section]);
-    assert_eq!(Auto::of(&without).method, Auto::of(&with).method, "no method that counts is meant");
+    assert_eq!(
+        Auto::from_model(&without).method,
+        Auto::from_model(&with).method,
+        "no method that counts is meant"
+    );
     assert_eq!(engine().auto(), Method::PolarityBlend);
     let lacking = Engine::new(without).unwrap();
     let missing = lacking.unavailable(Method::PolarityBlend).unwrap();

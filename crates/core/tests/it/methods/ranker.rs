@@ -49,7 +49,7 @@ impl Golden {
         let mut draft = Draft { metadata: support::metadata(), ..Draft::default() };
         draft.metadata.insert("dim".to_owned(), self.dims.to_string());
         let shape = [self.words.len(), self.dims];
-        draft.tables.push(Table::of("vectors", Dtype::F32, &shape, &self.vectors));
+        draft.tables.push(Table::new("vectors", Dtype::F32, &shape, &self.vectors));
         draft.push_vocabulary(&tables);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("golden.safetensors");
@@ -335,7 +335,7 @@ fn numbers_that_are_none_are_found_without_reading_the_whole_model() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("broken.safetensors");
         let model = GOLDEN.model();
-        let mut draft = Draft::of(&model);
+        let mut draft = Draft::from_model(&model);
         section.put_into(&mut draft);
         draft.write(&path).unwrap();
         let bytes = std::fs::read(path).unwrap();

@@ -59,10 +59,10 @@ fn a_section_is_added_without_touching_the_rest() {
     let path = folder.path().join("m.safetensors");
     let model = support::tiny_model();
     let axes = [0.25_f32; 40];
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     let tables = vec![
-        Table::of("axes", Dtype::F32, &[2, 20], &axes),
-        Table::of::<f32>("none", Dtype::F32, &[0], &[]),
+        Table::new("axes", Dtype::F32, &[2, 20], &axes),
+        Table::new::<f32>("none", Dtype::F32, &[0], &[]),
     ];
     draft.set_section("components", "{\"sentences\":9}".to_owned(), tables);
     let written = draft.write(&path).unwrap();
@@ -201,21 +201,21 @@ fn an_update_writes_into_what_others_added_and_not_into_another_model() {
     std::fs::write(&path, support::tiny(Dtype::F32)).unwrap();
     let model = Model::open(&path, &support::full()).unwrap();
     let change = |key: &str, value: &str| {
-        let mut draft = Draft::of(&model);
+        let mut draft = Draft::from_model(&model);
         draft.metadata.insert(key.to_owned(), value.to_owned());
         draft.set_section("theirs", "{}".to_owned(), Vec::new());
         draft.write(&path).unwrap();
     };
     change("auto_method", "sif");
-    let update = Update::of(&model, &path).unwrap();
+    let update = Update::new(&model, &path).unwrap();
     assert_eq!(update.model().sections(), ["example", "theirs"].into());
     assert!(!model.metadata().contains_key("auto_method"));
     drop(update);
-    let elsewhere = Update::of(&model, &folder.path().join("new.safetensors")).unwrap();
+    let elsewhere = Update::new(&model, &folder.path().join("new.safetensors")).unwrap();
     assert_eq!(elsewhere.model().sections(), ["example"].into());
     drop(elsewhere);
     change("licence", "another");
-    assert!(matches!(Update::of(&model, &path), Err(ModelError::Replaced { .. })));
+    assert!(matches!(Update::new(&model, &path), Err(ModelError::Replaced { .. })));
 }
 
 #[test]

@@ -294,9 +294,9 @@ fn only_regular_files_are_replaced_and_links_are_followed() {
     let link = folder.path().join("current");
     std::fs::write(&real, "old").unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    assert_eq!(Target::of(&link).unwrap().path, real.canonicalize().unwrap());
-    assert!(Target::of(folder.path()).is_err());
-    assert!(Target::of(Path::new("/dev/null")).is_err());
+    assert_eq!(Target::follow(&link).unwrap().path, real.canonicalize().unwrap());
+    assert!(Target::follow(folder.path()).is_err());
+    assert!(Target::follow(Path::new("/dev/null")).is_err());
 }
 
 #[test]

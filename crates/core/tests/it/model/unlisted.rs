@@ -18,7 +18,7 @@ fn with_rule(settings: &str, tables: Vec<Table<'_>>) -> Result<Model, FormatErro
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.safetensors");
     let model = support::tiny_model();
-    let mut draft = Draft::of(&model);
+    let mut draft = Draft::from_model(&model);
     draft.metadata.insert("unknown".to_owned(), r#"{"policy":"subword"}"#.to_owned());
     draft.set_section("subword", settings.to_owned(), tables);
     draft.write(&path).unwrap();
@@ -54,21 +54,21 @@ fn mean(is_kept: impl Fn(u64) -> bool) -> Vec<f32> {
 #[test]
 fn a_word_gets_the_mean_of_the_rows_of_its_n_grams() {
     let rows = rows();
-    let all = Table::of("buckets", Dtype::F32, &[BUCKETS, DIMS], &rows);
+    let all = Table::new("buckets", Dtype::F32, &[BUCKETS, DIMS], &rows);
     assert_eq!(made(&with_rule(RULE, vec![all]).unwrap()), mean(|_| true));
     let bytes: Vec<i8> = rows.iter().map(|&value| value as i8).collect();
     let scales = [1.0_f32; BUCKETS];
     let of_bytes = vec![
-        Table::of("buckets", Dtype::I8, &[BUCKETS, DIMS], &bytes),
-        Table::of("scales", Dtype::F32, &[BUCKETS], &scales),
+        Table::new("buckets", Dtype::I8, &[BUCKETS, DIMS], &bytes),
+        Table::new("scales", Dtype::F32, &[BUCKETS], &scales),
     ];
     assert_eq!(made(&with_rule(RULE, of_bytes).unwrap()), mean(|_| true));
     let kept = [1_u32, 4, 7];
     let chosen: Vec<f32> =
         kept.iter().flat_map(|&at| &rows[at as usize * DIMS..][..DIMS]).copied().collect();
     let some = vec![
-        Table::of("buckets", Dtype::F32, &[kept.len(), DIMS], &chosen),
-        Table::of("kept", Dtype::U32, &[kept.len()], &kept),
+        Table::new("buckets", Dtype::F32, &[kept.len(), DIMS], &chosen),
+        Table::new("kept", Dtype::U32, &[kept.len()], &kept),
     ];
     let model = with_rule(RULE, some).unwrap();
     assert_eq!(made(&model), mean(|id| kept.contains(&(id as u32))));
@@ -80,13 +80,13 @@ fn tables_of_n_grams_that_do_not_fit_are_refused_by_name() {
     let long = [1e16_f32; BUCKETS * DIMS];
     let of_rows = |shape: &[usize; 2]| {
         let rows = &rows[..shape.iter().product()];
-        Table::of("buckets", Dtype::F32, shape, rows)
+        Table::new("buckets", Dtype::F32, shape, rows)
     };
     let whole = || of_rows(&[BUCKETS, DIMS]);
-    let of_bytes = || Table::of("buckets", Dtype::I8, &[BUCKETS, DIMS], &bytes);
-    let scales_of = |count: usize| Table::of("scales", Dtype::F32, &[count], &scales[..count]);
+    let of_bytes = || Table::new("buckets", Dtype::I8, &[BUCKETS, DIMS], &bytes);
+    let scales_of = |count: usize| Table::new("scales", Dtype::F32, &[count], &scales[..count]);
     let wrong = [0_u32; BUCKETS];
-    let wrong_scales = Table::of("scales", Dtype::U32, &[BUCKETS], &wrong);
+    let wrong_scales = Table::new("scales", Dtype::U32, &[BUCKETS], &wrong);
     let shape = |error: FormatError| matches!(error, FormatError::Shape { name, .. } if name == "section.subword.buckets");
     for (tables, what) in [
         (vec![of_rows(&[BUCKETS - 1, DIMS])], "a row too few"),
@@ -101,11 +101,11 @@ fn tables_of_n_grams_that_do_not_fit_are_refused_by_name() {
     let none = RULE.replace("\"buckets\":8", "\"buckets\":0");
     assert!(shape(with_rule(&none, vec![of_rows(&[0, DIMS])]).unwrap_err()), "no row");
     for kept in [[1_u32, 1], [4, 1], [1, BUCKETS as u32]] {
-        let tables = vec![of_rows(&[2, DIMS]), Table::of("kept", Dtype::U32, &[2], &kept)];
+        let tables = vec![of_rows(&[2, DIMS]), Table::new("kept", Dtype::U32, &[2], &kept)];
         let error = with_rule(RULE, tables).unwrap_err();
         assert!(matches!(error, FormatError::UnexpectedTensor { .. }), "{kept:?}: {error}");
     }
-    let long = vec![Table::of("buckets", Dtype::F32, &[BUCKETS, DIMS], &long)];
+    let long = vec![Table::new("buckets", Dtype::F32, &[BUCKETS, DIMS], &long)];
     let error = with_rule(RULE, long).unwrap_err();
     assert!(matches!(error, FormatError::Length { row: 0, .. }), "{error}");
 }
@@ -116,7 +116,7 @@ fn scores_of_pieces_must_be_finite() {
         let mut scores = [(-2.0_f64).to_bits(); support::WORDS.len()];
         scores[1] = odd.to_bits();
         let settings = format!(r#"{{"kind":"unigram","unknown_score":{unknown},"longest":16}}"#);
-        with_rule(&settings, vec![Table::of("scores", Dtype::U64, &[scores.len()], &scores)])
+        with_rule(&settings, vec![Table::new("scores", Dtype::U64, &[scores.len()], &scores)])
     };
     assert!(with_scores("-20.0", -3.0).is_ok());
     for odd in [f64::NAN, f64::INFINITY] {

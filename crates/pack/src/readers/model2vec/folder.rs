@@ -33,7 +33,7 @@ pub struct Model2VecReader {
 
 impl Model2VecReader {
     pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
-        let Layout { config, tokenizer, tensors } = Layout::of(folder);
+        let Layout { config, tokenizer, tensors } = Layout::new(folder);
         let config = config.map(|path| Source::open(&path)).transpose()?;
         let tokenizer = Source::open(&tokenizer)?;
         let tensors = Source::open(&tensors)?;
@@ -204,7 +204,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Finds the files. A file that is missing gets the path where model2vec expects it.
-    pub(super) fn of(folder: &Path) -> Self {
+    pub(super) fn new(folder: &Path) -> Self {
         let inner = folder.join(STATIC_FOLDER);
         let nested = !folder.join("model.safetensors").exists() && inner.is_dir();
         let rows = if nested { &inner } else { folder };

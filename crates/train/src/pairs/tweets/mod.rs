@@ -221,7 +221,7 @@ impl Columns {
         let progress = Progress::bytes("tweets");
         let table = match is_objects(path) {
             true => None,
-            false => Some(Table::of(self, &mut input)?),
+            false => Some(Table::new(self, &mut input)?),
         };
         while let Some(line) = input.read_line_bounded(ROW_BYTES)? {
             if line.trim_ascii().is_empty() {
@@ -287,7 +287,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(columns: &Columns, input: &mut Input) -> Result<Self, ReadError> {
+    fn new(columns: &Columns, input: &mut Input) -> Result<Self, ReadError> {
         let header = input.read_line_bounded(ROW_BYTES)?.unwrap_or_default();
         let header = String::from_utf8_lossy(header).into_owned();
         let names: Vec<&str> = header.split('\t').collect();

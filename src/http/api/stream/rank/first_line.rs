@@ -95,7 +95,7 @@ impl FirstQuestion {
         &self,
         items: &'c [&'c CandidateLine<'b>],
     ) -> Candidates<'c, &'c CandidateLine<'b>> {
-        let all = Candidates::of(items);
+        let all = Candidates::new(items);
         let excludes = items.iter().any(|item| item.is_excluded);
         let ranked = if excludes { all.without(|item| item.is_excluded) } else { all };
         ranked.boosted(self.by, |item| item.boost)
@@ -157,16 +157,16 @@ impl AsRef<str> for CandidateLine<'_> {
 }
 
 impl<'b> CandidateLine<'b> {
-    fn of(text: Text<'b>) -> Self {
+    fn new(text: Text<'b>) -> Self {
         Self { id: None, text, boost: None, data: None, scores: None, is_excluded: false }
     }
 }
 
 forms!(CandidateLine<'b>: "a string or an object with `text`";
-    text(text) => Ok(CandidateLine::of(Text(text)));
+    text(text) => Ok(CandidateLine::new(Text(text)));
     object(Fields { id, text, boost, data, scores } in Fields<'de>) => {
         let boost = boost.map(|Score(boost)| boost as f32);
-        Ok(CandidateLine { id, boost, data, scores, ..CandidateLine::of(text) })
+        Ok(CandidateLine { id, boost, data, scores, ..CandidateLine::new(text) })
     };);
 
 /// The page of the stored candidates, best first, the unscored last.
@@ -183,7 +183,7 @@ pub(super) fn page(
     let ranking = Ranking { measure, results: scored.collect(), ..Ranking::default() };
     let unscored = held.iter().filter(|held| held.score.is_none()).count();
     let (engine, question) = (&first.resolved.model.engine, &first.question);
-    let (texts, check) = (Candidates::of(&texts), || work.check());
+    let (texts, check) = (Candidates::new(&texts), || work.check());
     let Pages { pages, .. } = engine.pages(question, &texts, ranking.into(), check)?;
     let Some(page) = pages.first() else { return Ok(Vec::new()) };
     let most = question.page.top_k.unwrap_or(usize::MAX);

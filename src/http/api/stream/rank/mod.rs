@@ -40,14 +40,14 @@ struct Ranker {
 }
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
-    let opening = Opening::of(app, &request)?;
+    let opening = Opening::new(app, &request)?;
     body::no_settings(request.uri())?;
     let place = opening.place()?;
     let (mut body, mut lines) = (request.into_body(), Lines::default());
     let patience = Duration::from_secs(opening.app.settings.body_timeout_s);
     let first = first_line(&mut body, &mut lines, Instant::now() + patience).await?;
     let client = &opening.caller.client;
-    let question = Ranker::of(&opening.app, client, first).await.map_err(of_first_line)?;
+    let question = Ranker::new(&opening.app, client, first).await.map_err(of_first_line)?;
     Ok(opening.answer(question, place, body, lines))
 }
 
@@ -91,7 +91,7 @@ fn of_first_line(error: ApiError) -> ApiError {
 
 impl Ranker {
     /// Plans the question of the first line.
-    async fn of(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
+    async fn new(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
         // A first line that is too long is refused like any other.
         let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
         let first = Arc::new(FirstQuestion::read(app, &bytes)?);
@@ -100,7 +100,7 @@ impl Ranker {
         let asked = Arc::clone(&first);
         // Texts that cannot be scored are refused before anything is answered.
         let check = move |_: &pool::JobContext| {
-            let (engine, none) = (&asked.resolved.model.engine, Candidates::<&str>::of(&[]));
+            let (engine, none) = (&asked.resolved.model.engine, Candidates::<&str>::new(&[]));
             let nothing = |session: &mut Session<'_>| session.run(0..0, || true);
             Ok(engine.rank_session(&asked.question, &none, nothing)??.unscored().clone())
         };

@@ -157,7 +157,7 @@ impl Prepared<'_> {
         let (method, one) = (self.method, self.one);
         let together = many.len() > 1 && one.words().len() <= words_met::MAX_WORDS;
         let mut for_many =
-            together.then(|| self.many.get_or_insert_with(|| ForMany::of(method, one, buffers)));
+            together.then(|| self.many.get_or_insert_with(|| ForMany::new(method, one, buffers)));
         if let Some(for_many) = &mut for_many {
             for_many.tidy();
             for_many.meet(method, many, buffers);
@@ -316,7 +316,7 @@ enum Rows<'q> {
 }
 
 impl<'q> ForMany<'q> {
-    fn of(method: &Dynamax, one: &'q Phrase<'q>, buffers: &mut Buffers) -> Self {
+    fn new(method: &Dynamax, one: &'q Phrase<'q>, buffers: &mut Buffers) -> Self {
         let mut own = Vec::new();
         method.within(one, buffers, &mut own);
         let dims = one.model().dims();
