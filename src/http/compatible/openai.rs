@@ -135,6 +135,7 @@ refusals!(OpenAiNotReady in Dialect::OpenAi; &[Code::NotReady]);
 refusals!(OpenAiModelRefusals in Dialect::OpenAi; &[Code::UnknownModel, Code::NotReady]);
 
 question! {
+    /// Vectors of texts, as OpenAI's clients ask for them.
     embeddings: "openai" "/v1/embeddings" asks VectorQuestion<'_, OpenAi>;
     OpenAiRequest<'_> => OpenAiResponse<'_>: "Vectors in the order of the texts", OpenAiRefusals
 }

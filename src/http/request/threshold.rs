@@ -1,3 +1,6 @@
+//! The score from which a pair counts as related: what a request says, and the number that it means for
+//! a model, a method and a measure.
+
 use std::borrow::Cow;
 
 use cognate::window::options::{Least, OptionProblem};
