@@ -1,5 +1,6 @@
 //! The guides and the errors as pages: the repository's documents, rendered on request, guides
-//! once. Links between them lead to each other; other links lead to the repository.
+//! once. Links between them lead to each other; other links lead to the repository. A script adds
+//! search and copy buttons; without it the text is complete.
 
 use std::sync::LazyLock;
 
@@ -56,10 +57,29 @@ impl Guide {
     fn title(&self) -> &'static str {
         self.markdown.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.name)
     }
+
+    /// The first sentence.
+    fn line(&self) -> String {
+        let mut line = String::new();
+        for event in Parser::new(self.markdown).skip_while(|event| *event != START_OF_TEXT) {
+            match event {
+                Event::Text(text) | Event::Code(text) => line.push_str(&text),
+                Event::SoftBreak => line.push(' '),
+                Event::End(TagEnd::Paragraph) => break,
+                _ => {}
+            }
+        }
+        let end = line.find(". ").map_or(line.len(), |at| at + 1);
+        line.truncate(end);
+        line
+    }
 }
 
+const START_OF_TEXT: Event<'static> = Event::Start(Tag::Paragraph);
+
 pub(crate) async fn list() -> Response {
-    let one = |guide: &Guide| format!("- [{}]({}.md)\n", guide.title(), guide.name);
+    let one =
+        |guide: &Guide| format!("- [{}]({}.md) {}\n", guide.title(), guide.name, guide.line());
     let list: String = GUIDES.iter().map(one).collect();
     pages::html(page("Guides", &drawn(&format!("# Guides\n\n{list}"))))
 }
@@ -106,9 +126,14 @@ fn advice(status: u16) -> String {
     advice
 }
 
+/// A page with a list of its sections beside the text.
 fn page(title: &str, body: &str) -> String {
+    let headings = body.split("<h2 id=\"").skip(1).filter_map(|rest| rest.split_once("</h2>"));
+    let links = headings.filter_map(|(heading, _)| heading.split_once("\">"));
+    let parts: String =
+        links.map(|(id, text)| format!("<li><a href=\"#{id}\">{text}</a></li>\n")).collect();
     let page = include_str!("pages/guide.html");
-    page.replace("{title}", title).replace("{body}", body)
+    page.replace("{title}", title).replace("{parts}", &parts).replace("{body}", body)
 }
 
 fn drawn(markdown: &str) -> String {
@@ -138,6 +163,12 @@ fn drawn(markdown: &str) -> String {
                 continue;
             }
             Event::End(TagEnd::Link) if leads.pop() != Some(true) => continue,
+            // A table that is wider than the page scrolls in its own box.
+            Event::Start(Tag::Table(_)) => events.push(Event::Html("<div class=\"box\">".into())),
+            Event::End(TagEnd::Table) => {
+                events.extend([event, Event::Html("</div>\n".into())]);
+                continue;
+            }
             // Pictures are only in the repository; their text replaces them.
             Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => continue,
             Event::Text(ref text) | Event::Code(ref text) => {

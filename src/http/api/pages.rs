@@ -16,27 +16,38 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The files of the pages: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 20] = [
+/// Files that our pages need: name, media type, contents.
+const ASSETS: [(&str, &str, &str); 31] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
     ("asking.js", SCRIPT, include_str!("pages/asking.js")),
+    ("beside.js", SCRIPT, include_str!("pages/beside.js")),
+    ("catalogue.js", SCRIPT, include_str!("pages/catalogue.js")),
     ("collections.js", SCRIPT, include_str!("pages/collections.js")),
     ("elements.js", SCRIPT, include_str!("pages/elements.js")),
     ("eventlist.js", SCRIPT, include_str!("pages/eventlist.js")),
     ("events.js", SCRIPT, include_str!("pages/events.js")),
+    ("everymethod.js", SCRIPT, include_str!("pages/everymethod.js")),
     ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
+    ("groups.js", SCRIPT, include_str!("pages/groups.js")),
     ("link.js", SCRIPT, include_str!("pages/link.js")),
+    ("live.js", SCRIPT, include_str!("pages/live.js")),
+    ("matrix.js", SCRIPT, include_str!("pages/matrix.js")),
     ("names.js", SCRIPT, include_str!("pages/names.js")),
     ("offline.js", SCRIPT, include_str!("pages/offline.js")),
+    ("pairs.js", SCRIPT, include_str!("pages/pairs.js")),
+    ("programs.js", SCRIPT, include_str!("pages/programs.js")),
     ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
     ("recommending.js", SCRIPT, include_str!("pages/recommending.js")),
+    ("scoring.js", SCRIPT, include_str!("pages/scoring.js")),
     ("settings.js", SCRIPT, include_str!("pages/settings.js")),
     ("stream.js", SCRIPT, include_str!("pages/stream.js")),
+    ("table.js", SCRIPT, include_str!("pages/table.js")),
     ("docs.css", CSS, include_str!("pages/docs.css")),
     ("docs.js", SCRIPT, include_str!("pages/docs.js")),
     ("guide.css", CSS, include_str!("pages/guide.css")),
+    ("guide.js", SCRIPT, include_str!("pages/guide.js")),
     ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),
 ];
 

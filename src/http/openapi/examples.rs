@@ -77,12 +77,13 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
 /// Bodies of PUT and PATCH: verb, path, media type, name, body.
 fn put_bodies() -> [(&'static str, &'static str, &'static str, &'static str, Value); 4] {
     let (json_type, line_type) = ("application/json", "application/x-ndjson");
-    let window = json!({"max_items": 100_000, "ttl": "24h"});
+    // Without a ttl, under which items of other examples would be gone at once.
+    let newest = json!({"max_items": 100_000});
     let item = json!({"text": QUAKE, "attributes": {"lang": "en"}});
     let patch = json!({"attributes": {"lang": "de", "old": null}});
     let patches = json!("{\"id\":\"a\",\"attributes\":{\"views\":17}}\n");
     [
-        ("put", "/collections/{name}", json_type, "a window of a day", window),
+        ("put", "/collections/{name}", json_type, "the newest items", newest),
         ("put", "/collections/{name}/items/{id}", json_type, "an item", item),
         ("patch", "/collections/{name}/items/{id}", json_type, "attributes", patch),
         ("patch", "/collections/{name}/items", line_type, "lines", patches),

@@ -5,30 +5,41 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 25] = [
+const FILES: [(&str, &str); 36] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
     ("/assets/playground.js", "text/javascript; charset=utf-8"),
     ("/assets/asking.js", "text/javascript; charset=utf-8"),
+    ("/assets/beside.js", "text/javascript; charset=utf-8"),
+    ("/assets/catalogue.js", "text/javascript; charset=utf-8"),
     ("/assets/collections.js", "text/javascript; charset=utf-8"),
     ("/assets/elements.js", "text/javascript; charset=utf-8"),
     ("/assets/eventlist.js", "text/javascript; charset=utf-8"),
     ("/assets/events.js", "text/javascript; charset=utf-8"),
+    ("/assets/everymethod.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),
+    ("/assets/groups.js", "text/javascript; charset=utf-8"),
     ("/assets/link.js", "text/javascript; charset=utf-8"),
+    ("/assets/live.js", "text/javascript; charset=utf-8"),
+    ("/assets/matrix.js", "text/javascript; charset=utf-8"),
     ("/assets/names.js", "text/javascript; charset=utf-8"),
     ("/assets/offline.js", "text/javascript; charset=utf-8"),
+    ("/assets/pairs.js", "text/javascript; charset=utf-8"),
+    ("/assets/programs.js", "text/javascript; charset=utf-8"),
     ("/assets/ranking.js", "text/javascript; charset=utf-8"),
     ("/assets/recommending.js", "text/javascript; charset=utf-8"),
+    ("/assets/scoring.js", "text/javascript; charset=utf-8"),
     ("/assets/settings.js", "text/javascript; charset=utf-8"),
     ("/assets/stream.js", "text/javascript; charset=utf-8"),
+    ("/assets/table.js", "text/javascript; charset=utf-8"),
     ("/assets/icon.svg", "image/svg+xml"),
     ("/docs/index.html", "text/html; charset=utf-8"),
     ("/guides", "text/html; charset=utf-8"),
     ("/assets/docs.css", "text/css; charset=utf-8"),
     ("/assets/docs.js", "text/javascript; charset=utf-8"),
     ("/assets/guide.css", "text/css; charset=utf-8"),
+    ("/assets/guide.js", "text/javascript; charset=utf-8"),
     ("/docs/swagger-ui.css", "text/css; charset=utf-8"),
     ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
 ];
@@ -244,6 +255,6 @@ async fn every_field_has_a_label() {
                 fields += 1;
             }
         }
-        assert_eq!(fields, if path == "/" { 26 } else { 0 }, "{path}");
+        assert_eq!(fields, if path == "/" { 34 } else { 0 }, "{path}");
     }
 }

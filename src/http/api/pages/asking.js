@@ -8,6 +8,9 @@ const PATIENCE_MS = 60000;
 // In memory alone: neither in the page's address nor in the browser's store.
 let key = "";
 
+/** Of an answer, the microseconds that the server computed. */
+export const TOOK = Symbol("microseconds");
+
 // Who answers in the server's place, if anybody does.
 let answerer = null;
 
@@ -53,7 +56,11 @@ export async function ask(path, body, signal, method = body === undefined ? "GET
       signal: limit.signal,
     });
     const answer = await response.json().catch(() => null);
-    if (response.ok && answer !== null) return answer;
+    if (response.ok && answer !== null) {
+      const took = /compute;dur=([\d.]+)/.exec(response.headers.get("server-timing") ?? "");
+      if (took) answer[TOOK] = 1000 * Number(took[1]);
+      return answer;
+    }
     throw new Refusal(response.status, answer ?? nothingReadable(response));
   } catch (error) {
     if (error instanceof Refusal || signal?.aborted) throw error;
@@ -67,18 +74,23 @@ export async function ask(path, body, signal, method = body === undefined ? "GET
   }
 }
 
+/** The lines of JSON of an answer as they come, for as long as they do. */
+export async function* linesFrom(path, signal) {
+  const response = await fetch(path, { headers: key === "" ? {} : { authorization: `Bearer ${key}` }, signal });
+  if (!response.ok) throw new Refusal(response.status, (await response.json().catch(() => null)) ?? nothingReadable(response));
+  let rest = "";
+  for (const reader = response.body.pipeThrough(new TextDecoderStream()).getReader(); ; ) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
+  }
+}
+
 function nothingReadable(response) {
   const detail = `Something answered with status ${response.status} and nothing this page can read.`;
   return { title: "Unexpected answer", detail };
-}
-
-/** The same question as a command, without a body a get. The key is never part of it. */
-export function command(path, body) {
-  const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
-  const lines = [`curl ${quote(location.origin + path)}`];
-  if (key !== "") lines.push(`-H "Authorization: Bearer $API_KEY"`);
-  if (body !== undefined) lines.push("-H 'Content-Type: application/json'", `-d ${quote(JSON.stringify(body))}`);
-  return lines.join(" \\\n  ");
 }
 
 /** A refusal in words, each thing said once. */

@@ -1,23 +1,16 @@
 // The tab of collections: which the server has, what is asked of the chosen one, and what was found there.
 
 import { Refusal, ask } from "./asking.js";
+import { NAME, itemsOf, readersOf } from "./catalogue.js";
 import { bar, element, number, shortened } from "./elements.js";
 import { scaleOf } from "./ranking.js";
 import { linesOf } from "./recommending.js";
 
 const by = (id) => document.getElementById(id);
 
-/** A collection to begin with, where there is none. */
-const EXAMPLE = {
-  name: "books",
-  items: [
-    ["b1", "The Lord of the Rings: the fellowship of the ring", "en", 1954],
-    ["b2", "The Hobbit, or there and back again", "en", 1937],
-    ["b3", "Cooking with herbs from your own garden", "en", 2019],
-    ["b4", "A kitchen garden: herbs and vegetables in pots", "en", 2021],
-    ["b5", "Dragons and magic rings: tales of old quests", "en", 2008],
-  ].map(([id, text, lang, year]) => ({ id, text, attributes: { lang, year } })),
-};
+/** Items of one request, and of an answer. */
+const BATCH = 500;
+const MOST = 30;
 
 // The texts of items that were seen, by their ids.
 const texts = new Map();
@@ -42,29 +35,51 @@ export function filledIn() {
 
 /** Forgets which items are liked, and which are not. */
 export function forgetItems() {
-  for (const id of ["liked", "disliked"]) by(id).value = "";
+  for (const id of ["liked", "disliked", "reader"]) by(id).value = "";
+}
+
+/** Takes the items that the chosen reader likes. */
+export function takeReader() {
+  const reader = readersOf().find(({ name }) => name === by("reader").value);
+  for (const id of ["wanted", "disliked"]) by(id).value = "";
+  by("liked").value = (reader?.liked ?? []).join("\n");
+}
+
+/** Offers the readers of the catalogue where it is chosen. */
+function offerReaders() {
+  by("reader-field").hidden = by("collection").value !== NAME;
+  if (by("reader").options.length > 1) return;
+  by("reader").append(...readersOf().map(({ name }) => element("option", { value: name }, name)));
 }
 
 /** Offers the collections that the server has. */
 export async function load(signal) {
   const { collections } = await ask("/collections", undefined, signal);
+  // The largest stands first: small ones are often trials.
+  collections.sort((one, other) => other.items - one.items);
   const before = wanted ?? by("collection").value;
   const told = ({ name, items }) => `${name} (${items.toLocaleString("en")})`;
   const options = collections.map((one) => element("option", { value: one.name }, told(one)));
   by("collection").replaceChildren(...options);
   if (collections.some(({ name }) => name === before)) by("collection").value = before;
   wanted = undefined;
-  by("no-collections").hidden = collections.length > 0;
+  by("no-collections").hidden = collections.some(({ name }) => name === NAME);
+  offerReaders();
   if (collections.length > 0) return;
   const detail = "Texts that the server remembers are in collections, and there is none yet.";
   throw new Refusal(0, { title: "No collections", detail });
 }
 
-/** Makes a collection to begin with. */
+/** Makes the collection of the catalogue, and chooses it. */
 export async function makeExample() {
-  const path = `/collections/${EXAMPLE.name}`;
+  const path = `/collections/${NAME}`;
   await ask(path, {}, undefined, "PUT");
-  await ask(`${path}/items`, { items: EXAMPLE.items });
+  const items = itemsOf();
+  for (let from = 0; from < items.length; from += BATCH) {
+    await ask(`${path}/items`, { items: items.slice(from, from + BATCH) });
+  }
+  forgetItems();
+  wanted = NAME;
 }
 
 /** Begins with the first item of the collection where nothing is asked. */
@@ -109,6 +124,7 @@ function question(chosen) {
     ...(varied === "" ? {} : { diversify: { lambda: Number(varied) } }),
     ...(by("reasons").checked ? { explain: true } : {}),
     return_text: true,
+    top_k: MOST,
     ...chosen,
   };
 }

@@ -15,6 +15,37 @@ function place(operation) {
   return found < 0 ? FIRST.length : found;
 }
 
+/** What stands in the fields of parameters, so that an operation can be executed as it is shown: the examples of
+    bodies make a collection `news` with these items. */
+const PARAMETERS = {
+  name: "news",
+  id: "a",
+  model: "default",
+  method: "avg-cos",
+  names: "lang",
+  follow: false,
+  all: true,
+};
+/** Parameters that are only filled in where they stand in the address. */
+const ONLY_IN_PATHS = ["model", "method"];
+// Of an operation what makes stands first, and what deletes last.
+const METHODS = ["put", "post", "get", "patch", "delete"];
+
+/** Fills in the fields of an operation; of its examples those come first that need nothing stored. */
+function fillIn(path, operation) {
+  for (const parameter of operation.parameters ?? []) {
+    if (ONLY_IN_PATHS.includes(parameter.name) && parameter.in !== "path") continue;
+    const example = path.startsWith("/v1/models") ? "default" : PARAMETERS[parameter.name];
+    if (example !== undefined) parameter.example = example;
+  }
+  for (const content of Object.values(operation.requestBody?.content ?? {})) {
+    if (!content.examples) continue;
+    const stored = ([, { value }]) => Object.hasOwn(value, "collection");
+    const examples = Object.entries(content.examples).sort((one, other) => stored(one) - stored(other));
+    content.examples = Object.fromEntries(examples);
+  }
+}
+
 /** What the drawing does not need or cannot show. */
 function prepared(spec) {
   // There is one server, this one.
@@ -22,7 +53,9 @@ function prepared(spec) {
   // Locks would ask for keys where none are set.
   const locked = surface.dataset.keys === "true";
   if (!locked) delete spec.components.securitySchemes;
-  for (const operation of Object.values(spec.paths).flatMap(Object.values)) {
+  const operations = Object.entries(spec.paths).flatMap(([path, own]) => Object.values(own).map((one) => [path, one]));
+  for (const [path, operation] of operations) {
+    fillIn(path, operation);
     if (!locked) delete operation.security;
     // Summaries are drawn as they stand, without markup.
     if (operation.summary) operation.summary = operation.summary.replaceAll("`", "");
@@ -59,7 +92,9 @@ async function draw() {
     displayRequestDuration: true,
     defaultModelsExpandDepth: 0,
     operationsSorter: (one, other) =>
-      place(one) - place(other) || one.get("path").localeCompare(other.get("path")),
+      place(one) - place(other) ||
+      one.get("path").localeCompare(other.get("path")) ||
+      METHODS.indexOf(one.get("method")) - METHODS.indexOf(other.get("method")),
   });
 }
 

@@ -42,8 +42,8 @@ export function scrolling(content, label) {
 }
 
 /** A bar as long as the value is large against `full`. The number stands beside it. */
-export function bar(value, full) {
-  const fill = element("span", { class: value < 0 ? "fill against" : "fill" });
+export function bar(value, full, kind = "") {
+  const fill = element("span", { class: `fill ${kind}${value < 0 ? " against" : ""}` });
   const part = full > 0 ? Math.min(Math.abs(value) / full, 1) : 0;
   fill.style.width = `${(100 * part).toFixed(1)}%`;
   return element("span", { class: "track", "aria-hidden": "true" }, fill);
@@ -52,4 +52,16 @@ export function bar(value, full) {
 /** A word or two that tells something about its neighbour. */
 export function tag(text, title, kind) {
   return element("span", { class: `tag ${kind}`, title }, text);
+}
+
+/** A threshold to move from `begin` on, and what shows the first time; `show` is told of each. */
+export function thresholdRow(id, begin, show) {
+  const value = element("output", { for: id });
+  const slider = element("input", { id, type: "range", min: "0", max: "1", step: "0.01", value: String(begin) });
+  const moved = () => {
+    value.textContent = number(Number(slider.value));
+    show(Number(slider.value));
+  };
+  slider.addEventListener("input", moved);
+  return [element("div", { class: "threshold-row" }, element("label", { for: id }, "Threshold"), slider, value), moved];
 }

@@ -2,7 +2,7 @@
 // are found is not known here.
 
 import { Refusal, ask } from "./asking.js";
-import { element, number, shortened } from "./elements.js";
+import { bar, element, number, shortened, thresholdRow } from "./elements.js";
 import { SECOND, USUAL_THRESHOLD, eventsAt, productOf } from "./events.js";
 import { countsOf, namesOf } from "./names.js";
 
@@ -16,6 +16,14 @@ const MOST_DRAWN = 1000;
 const NAMES = 6;
 const BARS = 60;
 const HOUR_MS = 3600000;
+const DAY_MS = 24 * HOUR_MS;
+/** Events that are listed at first. */
+const FIRST = 15;
+/** Lengths between two marks of the axis, and the most of those. */
+const STEPS_MS = [1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60000).concat(
+  [1, 2, 3, 6, 12, 24, 48, 168, 336].map((hours) => hours * HOUR_MS),
+);
+const MARKS = 5;
 /** A rate says nothing of a shorter time. */
 const LEAST_SPAN_MS = 60000;
 
@@ -24,19 +32,11 @@ const LEAST_SPAN_MS = 60000;
 /** The stream's events, with a threshold to move; `moved` is told of each new one. */
 export function eventsOfTexts({ texts, timed, without }, vectors, near, moved) {
   const title = element("h2", { "aria-live": "polite" });
-  const value = element("output", { for: "threshold" });
-  const slider = element("input", {
-    id: "threshold",
-    type: "range",
-    min: "0",
-    max: "1",
-    step: "0.01",
-    value: String(USUAL_THRESHOLD),
-  });
   const list = element("div", { class: "events" });
   const all = countsOf(texts.map(({ text }) => text));
   const moments = texts.map(({ time }, place) => (timed ? time : place));
   const span = { from: moments[0] ?? 0, to: moments.at(-1) ?? 0, timed };
+  let largest = 1;
   const row = (members) => {
     const said = members.map(({ place }) => texts[place].text);
     const times = members.map(({ place }) => moments[place]);
@@ -49,27 +49,25 @@ export function eventsOfTexts({ texts, timed, without }, vectors, near, moved) {
       perHour: timed ? perHour(times) : undefined,
     };
     const told = members.map(({ score }, at) => ({ time: times[at], text: said[at], score: scored(score) }));
-    const { details, strip, open } = eventRow(entry, span);
+    const { details, strip, open } = eventRow(entry, span, largest);
     strip.replaceChildren(...density(times, span));
     // Many events are never opened.
     details.addEventListener("toggle", () => open.replaceChildren(...textList(told, members.length, span)), { once: true });
     return details;
   };
-  const show = () => {
-    const threshold = Number(slider.value);
+  const show = (threshold) => {
     const events = eventsAt(near, threshold);
     const several = events.filter((members) => members.length > 1);
     const alone = events.length - several.length;
     title.textContent = `${counted(several.length, "event")} and ${counted(alone, "text")} alone`;
-    value.textContent = number(threshold);
     const left = several.length - MOST_EVENTS;
-    const rows = several.slice(0, MOST_EVENTS).map(row);
-    if (left > 0) rows.push(element("p", { class: "hint" }, `${counted(left, "smaller event")} not shown.`));
-    list.replaceChildren(...rows);
+    largest = several[0]?.length ?? 1;
+    list.replaceChildren(...folded(several.slice(0, MOST_EVENTS).map(row)));
+    if (left > 0) list.append(element("p", { class: "hint" }, `${counted(left, "smaller event")} not shown.`));
     moved(threshold);
   };
-  slider.addEventListener("input", show);
-  show();
+  const [slider, start] = thresholdRow("threshold", USUAL_THRESHOLD, show);
+  start();
   const notes = [
     "A text joins the event whose texts speak for it: the mean score of the four most similar is at least the " +
       "threshold. Choose an event to read it.",
@@ -78,10 +76,10 @@ export function eventsOfTexts({ texts, timed, without }, vectors, near, moved) {
   ];
   return [
     title,
-    element("div", { class: "threshold-row" }, element("label", { for: "threshold" }, "Threshold"), slider, value),
+    slider,
     ...notes.filter((note) => note !== null).map((note) => element("p", { class: "hint" }, note)),
+    axis(span),
     list,
-    ends(span),
   ];
 }
 
@@ -146,7 +144,7 @@ export async function loadSources(signal) {
 /** Shows the fields of what is chosen. */
 export function turnSource() {
   by("stream-field").hidden = by("of").value !== "";
-  by("sort-field").hidden = by("of").value === "";
+  for (const id of ["sort-field", "live-field"]) by(id).hidden = by("of").value === "";
 }
 
 /** What the address of an event of a collection, or of all, is asked for. */
@@ -162,10 +160,11 @@ export function eventsPath(chosen, id) {
 export function eventsOfCollection({ events, total }, name, pathOf) {
   const times = events.flatMap(({ first, last }) => [Date.parse(first), Date.parse(last)]);
   const span = { from: Math.min(...times), to: Math.max(...times), timed: true };
+  const largest = Math.max(...events.map(({ size }) => size));
   const rows = events.map((event) => {
     const { id, first, last, per_hour, peak } = event;
     const [begins, ends] = [Date.parse(first), Date.parse(last)];
-    const { details, strip, open } = eventRow({ ...event, first: begins, last: ends, perHour: per_hour }, span);
+    const { details, strip, open } = eventRow({ ...event, first: begins, last: ends, perHour: per_hour }, span, largest);
     const most = Date.parse(peak.from);
     strip.replaceChildren(reach(begins, ends, span, "lasts"), reach(most, Math.min(most + HOUR_MS, ends), span, "peak"));
     details.addEventListener("toggle", async () => {
@@ -188,15 +187,15 @@ export function eventsOfCollection({ events, total }, name, pathOf) {
   return [
     element("h2", { "aria-live": "polite" }, `${counted(total, "event")} in ${name}`),
     element("p", { class: "hint" }, events.length > 0 ? `${told} ${hint}` : none),
-    element("div", { class: "events" }, ...rows),
-    ...(events.length > 0 ? [ends(span)] : []),
+    ...(events.length > 0 ? [axis(span)] : []),
+    element("div", { class: "events" }, ...folded(rows)),
   ];
 }
 
 /* Both */
 
 /** One event: its words and central text, when it was, and a place for its texts. */
-function eventRow({ words, text, size, first, last, perHour: rate, chatter }, span) {
+function eventRow({ words, text, size, first, last, perHour: rate, chatter }, span, largest) {
   const strip = element("span", { class: "moments", "aria-hidden": "true" });
   const told = [
     spanInWords(first, last, span),
@@ -222,7 +221,7 @@ function eventRow({ words, text, size, first, last, perHour: rate, chatter }, sp
         strip,
         element("span", { class: "hint" }, told.filter((part) => part !== null).join(" \u00b7 ")),
       ),
-      element("span", { class: "value" }, size.toLocaleString("en")),
+      element("span", { class: "value" }, size.toLocaleString("en"), bar(size, largest)),
     ),
     open,
   );
@@ -273,9 +272,56 @@ function part(time, { from, to }) {
   return to > from ? (time - from) / (to - from) : 0;
 }
 
-function ends(span) {
-  const told = [span.from, span.to].map((time) => element("span", {}, momentInWords(time, span)));
-  return element("p", { class: "hint event-ends" }, element("span", { class: "ends" }, ...told));
+/** The first rows, and a button that shows the others. */
+function folded(rows) {
+  const others = rows.slice(FIRST);
+  if (others.length === 0) return rows;
+  const more = element("button", { type: "button", class: "more" }, `Show ${others.length} more`);
+  more.addEventListener("click", () => {
+    more.replaceWith(...others);
+    others[0].querySelector("summary").focus();
+  });
+  return [...rows.slice(0, FIRST), more];
+}
+
+/** The time of all texts with round moments marked, above the strips of the events. */
+function axis(span) {
+  const { from, to, timed } = span;
+  const marks = timed ? roundMoments(from, to) : [from, to].map((time) => [time, `text ${time + 1}`]);
+  const drawn = marks.map(([time, name]) => {
+    const at = part(time, span);
+    const mark = element("span", { class: "mark-at" }, name);
+    mark.style.left = `${(100 * at).toFixed(2)}%`;
+    // As much of a name lies left of its mark as of the axis does: none leaves it.
+    mark.style.transform = `translateX(-${(100 * at).toFixed(2)}%)`;
+    return mark;
+  });
+  const day = timed && to - from < 2 * DAY_MS ? momentInWords(from, span).slice(0, 10) : "";
+  const scale = element("span", { class: "axis", "aria-hidden": "true" }, ...drawn);
+  return element("p", { class: "hint event-axis" }, element("span", {}, day), scale);
+}
+
+/** Round moments between two, and their names: of a day hours, of a year months. */
+function roundMoments(from, to) {
+  const enough = (step) => (to - from) / step <= MARKS;
+  const step = STEPS_MS.find(enough);
+  const moments = [];
+  if (step !== undefined) {
+    for (let time = Math.ceil(from / step) * step; time <= to; time += step) moments.push(time);
+  } else {
+    const months = [1, 2, 3, 6, 12, 24, 60, 120].find((count) => enough(count * 30 * DAY_MS)) ?? 600;
+    const first = new Date(from);
+    for (let month = 0; ; month += months) {
+      const start = first.getUTCMonth() - (first.getUTCMonth() % Math.min(months, 12));
+      const time = Date.UTC(first.getUTCFullYear(), start + month);
+      if (time > to) break;
+      if (time >= from) moments.push(time);
+    }
+  }
+  const format = step === undefined ? { month: "short", year: "numeric" } : step < DAY_MS ? {} : { day: "numeric", month: "short" };
+  const named = (time) =>
+    step < DAY_MS ? new Date(time).toISOString().slice(11, 16) : new Date(time).toLocaleDateString("en", { ...format, timeZone: "UTC" });
+  return moments.map((time) => [time, named(time)]);
 }
 
 /** From when to when, the day said once. */

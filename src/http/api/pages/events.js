@@ -33,6 +33,15 @@ export function checkLength(length) {
   throw new Refusal(0, { title: "Too many texts", detail });
 }
 
+/** As many lines of a file as are taken here, and what is said of the others. */
+export function cutStream(text, whole) {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  if (whole && lines.length <= MOST) return { text, note: "" };
+  const some = `${whole ? "" : "more than "}${lines.length.toLocaleString("en")}`;
+  const note = `The file has ${some} lines; its first ${MOST.toLocaleString("en")} are here.`;
+  return { text: lines.slice(0, MOST).join("\n"), note };
+}
+
 /** The same events from a terminal. */
 export function eventsCommand(threshold) {
   const moved = threshold === USUAL_THRESHOLD ? "" : ` --threshold ${threshold.toFixed(2)}`;

@@ -23,6 +23,7 @@ const UNKNOWN = ["unknown", "Not in the vocabulary, and without a vector"];
 export function verdict(answer, range, threshold) {
   const shown = answer.unscored ? "no score" : number(answer.score);
   const how = answer.measure === "cosine" ? answer.method : `${answer.method}, ${answer.measure}`;
+  const [word, kind] = judged({ ...answer, opposed: answer.opposes?.length > 0 }, threshold);
   return [
     banner(answer),
     element(
@@ -30,10 +31,11 @@ export function verdict(answer, range, threshold) {
       { class: "score", "data-score": answer.score },
       element("span", { class: "unseen" }, "Score "),
       element("strong", {}, shown),
+      word === null ? null : element("span", { class: `judged ${kind}` }, word),
       element("span", { class: "hint" }, ` by ${how}`),
     ),
     ...(answer.opposes ?? []).map(opposition),
-    answer.unscored ? null : scale(answer.score, range, threshold),
+    answer.unscored ? null : scale(answer.score, range, threshold, kind),
     element("p", { class: "sentence" }, answer.sentence),
     answer.unscored || !threshold ? null : element("p", {}, judgement(answer, threshold)),
   ].filter((part) => part !== null);
@@ -66,7 +68,7 @@ export function banner({ a, b }, names = ["first text", "second text"]) {
 }
 
 /** Where the score lies between the least and the most there can be. */
-function scale(score, [least, most], threshold) {
+function scale(score, [least, most], threshold, kind) {
   if (!Number.isFinite(least) || !Number.isFinite(most)) return null;
   // Scores below zero are rare; without one the lower half would be empty.
   const low = Math.min(score, threshold?.threshold ?? 0) >= 0 ? Math.max(least, 0) : least;
@@ -78,7 +80,7 @@ function scale(score, [least, most], threshold) {
     if (to !== undefined) mark.style.width = part(to - from);
     line.append(mark);
   };
-  put(score < 0 ? "reach against" : "reach", Math.min(0, score), Math.max(0, score));
+  put(`reach ${kind}${score < 0 ? " against" : ""}`, Math.min(0, score), Math.max(0, score));
   const shown = element("div", { class: "scale", "aria-hidden": "true" });
   if (threshold) {
     const at = part(threshold.threshold - low);
@@ -96,14 +98,23 @@ function scale(score, [least, most], threshold) {
   return shown;
 }
 
-function judgement({ score, opposes }, { threshold, precision, recall, prior }) {
-  const above = (opposes ?? []).length > 0 ? "Above the threshold, but not related, as the texts are opposed" : "Related";
-  const side = score >= threshold ? above : "Not related";
+/** The verdict on a pair in a word or two, and its kind; null without a threshold. A pair that is opposed is
+    not related, whatever its score. */
+export function judged({ score, unscored, opposed }, threshold) {
+  if (unscored) return ["no score", "unscored"];
+  if (opposed) return ["opposed", "opposed"];
+  if (!threshold) return [null, ""];
+  return score >= threshold.threshold ? ["related", "related"] : ["not related", "apart"];
+}
+
+function judgement({ score, opposes = [] }, { threshold, precision, recall, prior }) {
+  const side = score >= threshold ? "above" : "below";
+  const but = opposes.length > 0 && side === "above" ? ", and yet the texts are not related, as they are opposed" : "";
   const percent = (part) => `${Math.round(100 * part)} %`;
   const where = prior ? `, of which ${100 * prior} % are related` : "";
   return (
-    `${side}: the calibrated threshold is ${number(threshold)}. Of pairs like those it was calibrated ` +
-    `on${where}, ${percent(precision)} of those above it are related, and ${percent(recall)} of the ` +
+    `The score is ${side} the calibrated threshold of ${number(threshold)}${but}. Of pairs like those it was ` +
+    `calibrated on${where}, ${percent(precision)} of those above it are related, and ${percent(recall)} of the ` +
     `related are above it.`
   );
 }
@@ -292,8 +303,11 @@ function membershipCard(answer, drawn) {
   const { a, b, memberships } = answer;
   const all = [...memberships.a, ...memberships.b].flat();
   const full = Math.max(...all.map(Math.abs));
+  const listed = new Set();
+  // A word of both texts belongs to them alike, wherever it stands.
+  const isNew = ({ token }) => !listed.has(token) && listed.add(token);
   const rows = [["a", a], ["b", b]].flatMap(([side, { words }]) =>
-    drawn[side].map((place) => {
+    drawn[side].filter((place) => isNew(words[place])).map((place) => {
       const word = words[place];
       const cells = memberships[side][place].map((value) => {
         const shown = element("span", { class: "value" }, number(value));

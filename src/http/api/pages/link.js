@@ -6,13 +6,17 @@ const LONGEST = 8000;
 
 const TEXTS = {
   compare: ["a", "b"],
+  matrix: ["many"],
+  pairs: ["table"],
   rank: ["query", "candidates"],
   collections: ["wanted", "liked", "disliked", "filter", "within"],
   events: ["stream"],
 };
 const MORE = {
-  compare: [],
-  rank: ["like", "unlike", "collapse", "diversify", "explain"],
+  compare: ["all"],
+  matrix: [],
+  pairs: ["first", "second", "label"],
+  rank: ["like", "unlike", "collapse", "diversify", "explain", "beside"],
   collections: ["collection", "varied", "reasons"],
   events: ["of", "sort"],
 };
@@ -24,13 +28,19 @@ export const TABS = Object.keys(TEXTS);
 /** The fields that hold the texts of a tab. */
 export const textsOf = (tab) => TEXTS[tab];
 
-/** The part for a question, `""` for the page as it opens, or null where it would be too long. */
+/** The part for a question, `""` for the page as it opens, and the texts that it leaves out, the longest first,
+    because it would be too long with them. */
 export function written(tab, fields) {
-  const names = [...TEXTS[tab], ...MORE[tab], ...SETTINGS].filter((name) => fields[name] !== undefined);
-  const asked = new URLSearchParams(names.map((name) => [name, fields[name]])).toString();
-  if (asked === "") return tab === TABS[0] ? "" : `#${tab}`;
-  const part = `#${tab}?${asked}`;
-  return part.length > LONGEST ? null : part;
+  const left = [];
+  for (const texts = TEXTS[tab].filter((name) => fields[name] !== undefined); ; ) {
+    const names = [...texts, ...MORE[tab], ...SETTINGS].filter((name) => fields[name] !== undefined);
+    const asked = new URLSearchParams(names.map((name) => [name, fields[name]])).toString();
+    const part = asked === "" && tab === TABS[0] ? "" : `#${tab}${asked === "" ? "" : `?${asked}`}`;
+    if (part.length <= LONGEST || texts.length === 0) return { part: part.length > LONGEST ? `#${tab}` : part, left };
+    const longest = texts.reduce((one, other) => (fields[other].length > fields[one].length ? other : one));
+    texts.splice(texts.indexOf(longest), 1);
+    left.push(longest);
+  }
 }
 
 /** The tab and the fields that such a part names; null where it is none of ours. */

@@ -1,23 +1,64 @@
 // The playground: reads the form, asks, and hands the answers to those who show them.
 
+import { beside } from "./beside.js";
 import * as collections from "./collections.js";
-import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
+import { ask, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
+import { element } from "./elements.js";
 import * as eventlist from "./eventlist.js";
-import { checkLength, embedAll, eventsCommand, nearestEarlier } from "./events.js";
+import { checkLength, cutStream, embedAll, eventsCommand, nearestEarlier } from "./events.js";
+import { everyMethod, isOpen, setOpen } from "./everymethod.js";
 import { banner, explanation, verdict } from "./explanation.js";
-import * as offline from "./offline.js";
+import * as live from "./live.js";
 import { TABS, read, textsOf, written } from "./link.js";
+import * as matrix from "./matrix.js";
+import * as offline from "./offline.js";
+import * as pairs from "./pairs.js";
+import { programs } from "./programs.js";
 import { ranking } from "./ranking.js";
 import { fillIn, filledIn, linesOf, recommending } from "./recommending.js";
 import * as settings from "./settings.js";
 import { readStream } from "./stream.js";
+import { textOf } from "./table.js";
 
 const by = (id) => document.getElementById(id);
-const LISTS = ["candidates", "like", "unlike", "liked", "disliked", "stream"];
-const TERMINAL = "The same question from a terminal";
-const SUBMITS = { compare: "Compare", rank: "Rank", collections: "Find", events: "Find events" };
+const LISTS = ["many", "table", "candidates", "like", "unlike", "liked", "disliked", "stream"];
+/** Of each tab what it asks, what to do there, and what its button says. */
+const HEADS = {
+  compare: [
+    "How similar are two short texts?",
+    "Type two texts and see which of their words the score comes from.",
+    "Compare",
+  ],
+  matrix: [
+    "Which of many texts are alike?",
+    "Paste a list and see every pair at once, with like beside like.",
+    "Compare all",
+  ],
+  pairs: [
+    "How good are the scores on your own pairs?",
+    "Open a table of pairs: see how the scores fall, move the threshold, and take the scores with you.",
+    "Score",
+  ],
+  rank: [
+    "Which texts are most like this one?",
+    "Rank a list by its similarity to a query, or to texts that you like.",
+    "Rank",
+  ],
+  collections: [
+    "What is like this among stored texts?",
+    "Ask a collection that the server remembers: by a query, or by items that you like.",
+    "Find",
+  ],
+  events: [
+    "Which texts tell of the same event?",
+    "Find the events in a stream of texts, or look at those that a collection has found.",
+    "Find events",
+  ],
+};
 
 let tab = "compare";
+// The language in which a question is shown as a program.
+let language;
 // What is being asked in each tab, and what was asked last, to be shown again with it.
 const asking = {};
 const asked = {};
@@ -40,19 +81,53 @@ const QUESTIONS = {
   compare() {
     const texts = [by("a").value, by("b").value];
     const [a, b] = texts;
+    const chosen = settings.chosen();
     const show = (answer) => {
       by("verdict").replaceChildren(...verdict(answer, settings.rangeOf(answer), settings.thresholdOf(answer)));
+      by("every").replaceChildren(everyMethod({ a, b }, chosen, asking.compare.signal, takeMethod, turnEvery));
       by("explanation").replaceChildren(...explanation(answer, texts));
     };
     const hint =
       "/similarity takes the same texts as pairs, many at once, and answers with the scores alone.";
-    return { ...posted("/explain", { a, b, ...settings.chosen() }), show, hint };
+    return { ...posted("/explain", { a, b, ...chosen }), show, hint };
+  },
+  matrix() {
+    const [texts, chosen] = [linesOf("many"), settings.chosen()];
+    const find = async (signal) => {
+      matrix.checkLength(texts.length);
+      return matrix.scoreAll(texts, chosen, signal);
+    };
+    const show = (found) => {
+      const threshold = settings.thresholdOf(found.answer)?.threshold;
+      by("map").replaceChildren(...matrix.matrix(texts, found, settings.rangeOf(found.answer), threshold, comparing(chosen)));
+    };
+    const body = { pairs: texts.slice(1).map((text) => [texts[0], text]), ...chosen };
+    const hint = "The program asks for the first row alone; the page asks for every pair, 500 a request.";
+    return { ...posted("/similarity", body), find, show, hint };
+  },
+  pairs() {
+    const chosen = settings.chosen();
+    let table;
+    let body = {};
+    const find = async (signal) => {
+      table = pairs.load();
+      body = { pairs: table.rows.slice(0, 3).map((row) => [row[table.places.first], row[table.places.second]]), ...chosen };
+      return pairs.scoreAll(table, chosen, signal);
+    };
+    const show = (found) => {
+      const threshold = settings.thresholdOf(found.answer)?.threshold;
+      by("scores").replaceChildren(...pairs.pairsTable(table, found, threshold, comparing(chosen)));
+    };
+    const hint = "The program asks for the first three rows; one request takes many, and the command line whole files: cognate similarity --help.";
+    return { ...posted("/similarity", body), find, tell: () => posted("/similarity", body).tell(), show, hint };
   },
   rank() {
     const candidates = linesOf("candidates");
     const query = by("query").value;
     const fields = offline.inUse() ? { query } : recommending(query);
     const chosen = settings.chosen();
+    const second = by("beside").value;
+    if (second !== "") return rankBeside(candidates, fields, query, chosen, second);
     const show = (answer) => {
       const explained = explaining(chosen, (result) => fields.like?.[result.like ?? 0] ?? query);
       const range = settings.rangeOf(answer);
@@ -76,27 +151,27 @@ const QUESTIONS = {
       by("found").replaceChildren(...collections.found(answer, body, settings.rangeOf(answer), takeItem));
     };
     const hint = "PUT /collections/NAME makes one, POST /collections/NAME/items fills it, and /match follows a stream.";
-    return { find, tell: () => command("/rank", body), show, hint };
+    return { find, tell: () => programs("/rank", body), show, hint };
   },
   events() {
     const chosen = settings.chosen();
     const stream = readStream(by("stream").value);
-    let text = "";
+    let told = {};
     const find = async (signal) => {
       await eventlist.loadSources(signal);
       const collection = by("of").value;
       if (collection !== "") {
-        text = command(eventlist.eventsPath(chosen));
+        told = programs(eventlist.eventsPath(chosen));
         return { collection, list: await ask(eventlist.eventsPath(chosen), undefined, signal) };
       }
       checkLength(stream.texts.length);
       const vectors = await embedAll(stream.texts, chosen, signal);
       return { vectors, near: await nearestEarlier(stream.texts, vectors, chosen, signal) };
     };
-    const tell = () => text;
+    const tell = () => told;
     const moved = (threshold) => {
-      text = eventsCommand(threshold);
-      if (asked.events?.tell === tell) by("command-text").textContent = text;
+      told = { "a terminal": eventsCommand(threshold) };
+      if (asked.events?.tell === tell) showPrograms();
     };
     const show = ({ collection, list, vectors, near }) => {
       const pathOf = (id) => eventlist.eventsPath(chosen, id);
@@ -113,11 +188,35 @@ const QUESTIONS = {
   },
 };
 
-/** A question that is one request: how its answer is found, and how it is asked from a terminal. */
+/** A question that is one request: how its answer is found, and the programs that ask the same. */
 function posted(path, body) {
   const find = (signal) => ask(path, body, signal);
-  if (!offline.inUse()) return { find, tell: () => command(path, body) };
-  return { find, tell: () => offline.program(path, body), title: "The same question in JavaScript" };
+  if (!offline.inUse()) return { find, tell: () => programs(path, body) };
+  return { find, tell: () => ({ JavaScript: offline.program(path, body) }), besides: offline.HINT };
+}
+
+/** The same list ranked by two methods. */
+function rankBeside(candidates, fields, query, chosen, second) {
+  const { measure, ...other } = chosen;
+  const bodies = [chosen, { ...other, method: second }].map((how) => ({ ...fields, candidates, ...how }));
+  const find = (signal) => Promise.all(bodies.map((body) => ask("/rank", body, signal)));
+  const open = (text, method) => explaining({ ...other, method }, () => fields.like?.[0] ?? query).open(text, {});
+  const show = (answers) => by("ranking").replaceChildren(...beside(answers, candidates, open));
+  return { ...posted("/rank", bodies[0]), find, show, hint: "The program asks for the first of both rankings." };
+}
+
+/** Compares by another method. */
+function takeMethod(name) {
+  by("method").value = name;
+  settings.tellMethod();
+  begin();
+}
+
+/** Opens the table of all methods, or closes it. */
+function turnEvery(opened) {
+  setOpen(opened);
+  asked.compare.link = linkOf("compare");
+  showAnswers();
 }
 
 /** Asks for what is like an item of the collection, alone or beside others, or not like it. */
@@ -129,6 +228,17 @@ function takeItem(id, how) {
   begin();
 }
 
+/** Compares two texts by the same method. */
+const comparing = (chosen) => (a, b) => openComparison({ a, b, ...chosen });
+
+/** Goes to the comparison of two texts, from which the way back leads here. */
+function openComparison(fields) {
+  history.pushState(null, "", written("compare", fields).part || location.pathname);
+  go({ tab: "compare", fields });
+  by("compare-tab").focus();
+  scrollTo({ top: 0 });
+}
+
 /** How a result is explained, beside the text that it is compared with: by the method where it compares
     pairs, or else by `auto`. */
 function explaining(chosen, comparedWith) {
@@ -138,14 +248,8 @@ function explaining(chosen, comparedWith) {
   const fields = (text, result) => ({ a: comparedWith(result), b: text, ...kept });
   return {
     by: settings.methodOf(ranks ? settings.AUTO : (method ?? settings.AUTO))?.name,
-    link: (text, result) => written("compare", fields(text, result)),
-    open(text, result) {
-      const link = written("compare", fields(text, result));
-      history.pushState(null, "", link || location.pathname);
-      go({ tab: "compare", fields: fields(text, result) });
-      by("compare-tab").focus();
-      scrollTo({ top: 0 });
-    },
+    link: (text, result) => written("compare", fields(text, result)).part,
+    open: (text, result) => openComparison(fields(text, result)),
   };
 }
 
@@ -165,7 +269,7 @@ async function tellUnknown(ranked, query, candidates, model) {
 
 async function answer() {
   const here = tab;
-  const { find, tell, title = TERMINAL, show, hint } = QUESTIONS[here]();
+  const { find, tell, show, hint, besides } = QUESTIONS[here]();
   asking[here]?.abort();
   const current = new AbortController();
   asking[here] = current;
@@ -175,7 +279,7 @@ async function answer() {
     if (asking[here] !== current) return;
     show(result);
     const told = typeof hint === "function" ? hint() : hint;
-    asked[here] = { tell, title, hint: title === TERMINAL ? told : offline.HINT, link: linkOf(here) };
+    asked[here] = { tell, hint: besides ?? told, link: linkOf(here) };
     if (here === tab) {
       by("problem").replaceChildren();
       by("key-form").hidden = true;
@@ -192,22 +296,53 @@ function showAnswers() {
   for (const name of TABS) by(`${name}-answer`).hidden = name !== tab || !asked[name];
   by("command").hidden = !asked[tab];
   if (!asked[tab]) return;
-  by("command-title").textContent = asked[tab].title;
-  by("command-text").textContent = asked[tab].tell();
+  showPrograms();
   by("command-hint").textContent = asked[tab].hint;
   by("copied").textContent = "";
-  const { link } = asked[tab];
-  by("copy-link").hidden = link === null;
+  const { part, left } = asked[tab].link;
+  const without = left.map((id) => LEFT_OUT[id] ?? `the field ${id}`).join(" and ");
   by("link-hint").textContent =
-    link === null
-      ? "These texts are too long for a link."
+    left.length > 0
+      ? `The address of this page holds the question without ${without}, too long for a link.`
       : "The address of this page holds the question. What follows # in it stays in the browser.";
-  history.replaceState(null, "", link || location.pathname);
+  history.replaceState(null, "", part || location.pathname);
+}
+
+/** What a link may leave out, in words. */
+const LEFT_OUT = {
+  a: "the first text",
+  b: "the second text",
+  many: "the list of texts",
+  table: "the table",
+  query: "the query",
+  candidates: "the candidates",
+  stream: "the list of texts",
+};
+
+/** Shows the question as a program, in the language that was chosen where there are several. */
+function showPrograms() {
+  const told = asked[tab].tell();
+  const names = Object.keys(told);
+  const shown = names.includes(language) ? language : names[0];
+  by("command-title").textContent = names.length > 1 ? "The same question as" : `The same question in ${names[0]}`;
+  const buttons = names.map((name) => {
+    const button = element("button", { type: "button", "aria-pressed": String(name === shown) }, name);
+    button.addEventListener("click", () => {
+      language = name;
+      showPrograms();
+      by("languages").querySelector("[aria-pressed=true]").focus();
+    });
+    return button;
+  });
+  by("languages").replaceChildren(...(names.length > 1 ? buttons : []));
+  by("command-text").textContent = told[shown];
 }
 
 /** What an address says of a tab besides its texts. */
 const MORE = {
-  rank: filledIn,
+  compare: () => (isOpen() ? { all: "1" } : {}),
+  pairs: pairs.filledIn,
+  rank: () => ({ ...filledIn(), ...(by("beside").value === "" ? {} : { beside: by("beside").value }) }),
   collections: collections.filledIn,
   events: () => (by("of").value === "" ? {} : { of: by("of").value, sort: by("sort").value }),
 };
@@ -249,7 +384,11 @@ function choose(name, focus) {
     by(each).hidden = !chosen;
   }
   if (focus) by(`${name}-tab`).focus();
-  by("ask").textContent = SUBMITS[name];
+  const [heading, lead, submit] = HEADS[name];
+  by("heading").textContent = heading;
+  by("lead").textContent = lead;
+  by("ask").textContent = submit;
+  document.title = `cognate: ${heading.toLowerCase()}`;
   by("problem").replaceChildren();
   settings.offer(name);
   showAnswers();
@@ -264,6 +403,8 @@ function turn(name, focus) {
 /** Takes over what an address asks. */
 function fill({ tab: name, fields }) {
   for (const id of textsOf(name)) by(id).value = fields[id] ?? by(id).defaultValue;
+  if (name === "compare") setOpen(fields.all === "1");
+  if (name === "pairs") pairs.fillIn(fields);
   if (name === "rank") fillIn(fields);
   if (name === "collections") collections.fillIn(fields);
   if (name === "events") eventlist.want(fields);
@@ -317,27 +458,35 @@ for (const id of ["a", "b", "query", "collapse", "diversify", "wanted", "filter"
   });
 }
 
-by("stream-file").addEventListener("change", () => {
-  const [file] = by("stream-file").files;
-  if (file) open(file);
-});
-by("stream").addEventListener("dragover", (event) => event.preventDefault());
-by("stream").addEventListener("drop", (event) => {
-  const [file] = event.dataTransfer.files;
-  // Text that is dropped goes where text goes.
-  if (!file) return;
-  event.preventDefault();
-  open(file);
-});
-
-/** Takes the stream from a file. */
-async function open(file) {
-  by("stream").value = await file.text();
-  by("stream-file").value = "";
-  await begin();
+/** Lets a list be taken from a file, opened or dropped; `cut` makes it as long as the page takes. */
+function fromFile(list, field, cut) {
+  const open = async (file) => {
+    const { text, whole } = await textOf(file);
+    const taken = cut(text, whole);
+    by(list).value = taken.text;
+    by(field).value = "";
+    await begin();
+    by("notice").textContent = taken.note;
+  };
+  by(field).addEventListener("change", () => {
+    const [file] = by(field).files;
+    if (file) open(file);
+  });
+  by(list).addEventListener("dragover", (event) => event.preventDefault());
+  by(list).addEventListener("drop", (event) => {
+    const [file] = event.dataTransfer.files;
+    // Text that is dropped goes where text goes.
+    if (!file) return;
+    event.preventDefault();
+    open(file);
+  });
 }
 
-for (const example of document.querySelectorAll(".examples button")) {
+fromFile("table", "table-file", pairs.cut);
+fromFile("stream", "stream-file", cutStream);
+for (const id of ["first", "second", "label"]) by(id).addEventListener("change", begin);
+
+for (const example of document.querySelectorAll("[data-a]")) {
   example.addEventListener("click", () => {
     by("a").value = example.dataset.a;
     by("b").value = example.dataset.b;
@@ -352,17 +501,70 @@ by("collection").addEventListener("change", () => {
 for (const id of ["varied", "reasons"]) by(id).addEventListener("change", begin);
 by("sort").addEventListener("change", begin);
 by("of").addEventListener("change", () => {
+  stopFollowing();
   eventlist.turnSource();
   begin();
 });
-by("make-collection").addEventListener("click", async () => {
+by("make-collection").addEventListener("click", () => trying(collections.makeExample).then((made) => made && begin()));
+by("reader").addEventListener("change", () => {
+  collections.takeReader();
+  begin();
+});
+by("beside").addEventListener("change", begin);
+
+/** Does something that the server may refuse; whether it was done. */
+async function trying(act) {
   try {
-    await collections.makeExample();
+    await act();
+    return true;
   } catch (error) {
-    refuse(error);
-    return;
+    if (!(error instanceof DOMException && error.name === "AbortError")) refuse(error);
+    return false;
   }
-  await begin();
+}
+
+/* Live */
+
+// What is followed or replayed, if anything is.
+let following = null;
+
+function stopFollowing() {
+  following?.abort();
+  following = null;
+  by("follow").setAttribute("aria-pressed", "false");
+  by("live-hint").textContent = "";
+  by("live").hidden = true;
+}
+
+/** Follows the chosen collection until it is stopped. */
+async function follow() {
+  following = new AbortController();
+  const { signal } = following;
+  by("follow").setAttribute("aria-pressed", "true");
+  by("live").replaceChildren();
+  by("live").hidden = false;
+  const changed = () => tab === "events" && begin();
+  const lasted = await trying(() => live.follow(by("of").value, by("live"), changed, signal));
+  if (!signal.aborted && !lasted) stopFollowing();
+}
+
+by("follow").addEventListener("click", () => {
+  if (following !== null) stopFollowing();
+  else {
+    by("live-hint").textContent = "New alerts come here as texts are matched.";
+    follow();
+  }
+});
+by("replay").addEventListener("click", async () => {
+  const stream = readStream(by("stream").value);
+  if (!(await trying(async () => checkLength(stream.texts.length))) || !(await trying(live.begin))) return;
+  eventlist.want({ of: live.REPLAYED, sort: "size" });
+  await trying(() => eventlist.loadSources());
+  stopFollowing();
+  follow();
+  const { signal } = following;
+  const told = (text) => (by("live-hint").textContent = text);
+  if (await trying(() => live.replay(stream, told, signal))) begin();
 });
 
 by("method").addEventListener("change", () => {

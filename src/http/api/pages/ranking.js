@@ -59,10 +59,9 @@ function besides({ words = [], like, duplicates = [] }, candidates, fields) {
   return lines.map((line) => element("p", { class: "hint beside" }, line));
 }
 
-/** A text that opens its explanation: a link where an address can hold the question. */
+/** A text that opens its explanation. */
 function opening(text, link, open) {
-  const attributes = link === null ? { type: "button" } : { href: link || location.pathname };
-  const made = element(link === null ? "button" : "a", { ...attributes, class: "candidate" }, shortened(text));
+  const made = element("a", { href: link || location.pathname, class: "candidate" }, shortened(text));
   made.addEventListener("click", (event) => {
     // Whoever wants the link in a tab of its own gets it there.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;

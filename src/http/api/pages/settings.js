@@ -31,7 +31,8 @@ export async function load() {
 
 /** Wants settings that an address named, as soon as they are on offer. */
 export function want(fields) {
-  wanted = { model: fields.model, method: fields.method ?? AUTO, measure: fields.measure };
+  const { model, method = AUTO, measure, beside = "" } = fields;
+  wanted = { model, method, measure, beside };
 }
 
 /** Chooses what is wanted of a server that has been asked before. */
@@ -47,9 +48,15 @@ export function offer(tab) {
   if (known()) fillMethods();
 }
 
+function comparesTwo({ kind }) {
+  return kind === "similarity";
+}
+
 /** Which methods fit a tab: only lists are ranked, and events are always found in the same way. */
 const FITS = {
-  compare: (method) => method.kind === "similarity",
+  compare: comparesTwo,
+  matrix: comparesTwo,
+  pairs: comparesTwo,
   rank: () => true,
   collections: () => true,
   events: () => true,
@@ -60,6 +67,9 @@ export function methodOf(name) {
   const canonical = name === AUTO ? methods.auto : name;
   return methods.methods.find((method) => method.name === canonical);
 }
+
+/** The methods of the chosen model that compare two texts. */
+export const comparing = () => methods.methods.filter(({ kind, available }) => kind === "similarity" && available);
 
 /** Asks which methods the chosen model has. */
 export async function loadMethods() {
@@ -85,6 +95,7 @@ function applyWanted() {
     missing.push(`method ${wanted.method}`);
     by("method").value = AUTO;
   }
+  pick("beside", wanted.beside);
   tellMethod();
   if (wanted.measure && !by("measure-field").hidden) pick("measure", wanted.measure);
   by("notice").textContent =
@@ -110,6 +121,13 @@ function fillMethods() {
     const members = methods.methods.filter((method) => FITS[offered](method) && belongs(method));
     return element("optgroup", { label }, ...members.map(methodOption));
   });
+  if (offered === "rank") {
+    const second = by("beside").value;
+    const none = element("option", { value: "" }, "no other method");
+    by("beside").replaceChildren(none, ...groups.map((group) => group.cloneNode(true)));
+    by("beside").value = second;
+    if (by("beside").selectedIndex < 0) by("beside").value = "";
+  }
   const auto = element("option", { value: AUTO }, `auto (${methods.auto})`);
   by("method").replaceChildren(auto, ...groups.filter((group) => group.children.length > 0));
   by("method").value = before;
