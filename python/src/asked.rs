@@ -3,7 +3,9 @@
 use cognate::engine::Opposites;
 use cognate::{Engine, Measure, Query};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
+use crate::column::unfit;
 use crate::error::Problem;
 
 /// What becomes of a text that is there and cannot be scored: one that is empty, too long, or
@@ -19,8 +21,30 @@ pub(crate) enum Unscored {
 }
 
 /// A question's settings as Python passes them, in this order.
-#[derive(Debug, FromPyObject)]
+#[derive(Debug)]
 pub(crate) struct Asked(String, Option<String>, String, bool, Option<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Asked {
+    type Error = PyErr;
+
+    fn extract(asked: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        fn setting<'py, T: for<'a> FromPyObject<'a, 'py>>(
+            asked: &Bound<'py, PyTuple>,
+            (at, name, expected): (usize, &str, &str),
+        ) -> PyResult<T> {
+            let given = asked.get_item(at)?;
+            given.extract().map_err(|_| unfit(name, expected, &given.get_type()))
+        }
+        let asked = asked.cast::<PyTuple>()?.to_owned();
+        Ok(Self(
+            setting(&asked, (0, "method", "str"))?,
+            setting(&asked, (1, "measure", "str or None"))?,
+            setting(&asked, (2, "unscored", "str"))?,
+            setting(&asked, (3, "truncate", "bool"))?,
+            setting(&asked, (4, "opposites", "str or None"))?,
+        ))
+    }
+}
 
 /// A question's settings, resolved for a model.
 #[derive(Debug, Clone, Copy)]

@@ -4,10 +4,13 @@
 //! of `str` objects, whose bytes are read where they lie, too. What is missing (`None`, a float NaN,
 //! `pandas.NA`, a null) is no text; anything else that is not a `str` is refused by its place.
 
+use std::borrow::Cow;
+
 use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3_arrow::PyChunkedArray;
@@ -38,7 +41,10 @@ impl<'py> Column<'py> {
             Values::Objects(objects) => {
                 let numbered = objects.iter().enumerate();
                 let texts = numbered.map(|(index, object)| {
-                    text(object.as_ref(), || format!("{}[{index}]", self.argument))
+                    let text = object.as_ref().map(|text| text.to_str()).transpose();
+                    text.map_err(|error| {
+                        PyValueError::new_err(format!("{}[{index}]: {error}", self.argument))
+                    })
                 });
                 texts.collect()
             }
@@ -53,13 +59,21 @@ impl<'py> Column<'py> {
     }
 }
 
-/// Its bytes, where they lie. A lone surrogate is a `str` in Python and a text nowhere else.
-fn text<'o>(
-    object: Option<&'o Bound<'_, PyString>>,
-    place: impl Fn() -> String,
-) -> PyResult<Option<&'o str>> {
-    let invalid = |error: PyErr| PyValueError::new_err(format!("{}: {error}", place()));
-    object.map(|object| object.to_str().map_err(invalid)).transpose()
+/// One text, passed as the argument of that name.
+pub(crate) fn text<'o>(object: &'o Bound<'_, PyAny>, argument: &str) -> PyResult<Cow<'o, str>> {
+    match object.cast::<PyString>() {
+        Ok(text) => Ok(text.to_string_lossy()),
+        Err(_) => Err(unfit(argument, "str", &object.get_type())),
+    }
+}
+
+/// The same string with U+FFFD for lone surrogates: `str` may hold them, as of an emoji that was cut
+/// in JSON, and a text may not.
+fn without_surrogates(text: Bound<'_, PyString>) -> Bound<'_, PyString> {
+    match text.to_str() {
+        Ok(_) => text,
+        Err(_) => PyString::new(text.py(), &text.to_string_lossy()),
+    }
 }
 
 fn values<'py>(object: &Bound<'py, PyAny>, argument: &str) -> PyResult<Values<'py>> {
@@ -76,9 +90,8 @@ fn values<'py>(object: &Bound<'py, PyAny>, argument: &str) -> PyResult<Values<'p
     if speaks_arrow(object)? {
         match chunks(object) {
             Ok(column) => return arrow(column, argument),
-            // A Series of pandas needs pyarrow to speak Arrow.
-            Err(error) if error.is_instance_of::<PyImportError>(object.py()) => {}
-            Err(error) => return Err(error),
+            // A Series of pandas needs pyarrow to speak Arrow, and Polars sends nulls with a buffer.
+            Err(_) => {}
         }
     }
     if object.hasattr("tolist")? {
@@ -92,7 +105,8 @@ fn values<'py>(object: &Bound<'py, PyAny>, argument: &str) -> PyResult<Values<'p
     objects(items.into_iter(), argument)
 }
 
-fn unfit(argument: &str, expected: &str, found: &Bound<'_, pyo3::types::PyType>) -> PyErr {
+/// An argument of another type than it must have.
+pub(crate) fn unfit(argument: &str, expected: &str, found: &Bound<'_, pyo3::types::PyType>) -> PyErr {
     let found = found.name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("{argument}: expected {expected}, got {found}"))
 }
@@ -104,7 +118,7 @@ fn objects<'py>(
     let mut texts = Vec::with_capacity(items.len());
     for (index, item) in items.enumerate() {
         texts.push(match item.cast_into::<PyString>() {
-            Ok(text) => Some(text),
+            Ok(text) => Some(without_surrogates(text)),
             Err(error) => {
                 let item = error.into_inner();
                 if !is_missing(&item)? {
@@ -152,11 +166,24 @@ fn arrow<'py>(column: PyChunkedArray, argument: &str) -> PyResult<Values<'py>> {
     let (chunks, _) = column.into_inner();
     match chunks.iter().find(|chunk| !is_text(chunk.data_type())) {
         None => Ok(Values::Arrow(chunks)),
+        Some(_) if chunks.iter().all(|chunk| is_all_missing(chunk.as_ref())) => {
+            Ok(Values::Objects(vec![None; chunks.iter().map(Array::len).sum()]))
+        }
         Some(chunk) => {
             let found = chunk.data_type();
             let message = format!("{argument}: expected a column of strings, got {found}");
             Err(PyTypeError::new_err(message))
         }
+    }
+}
+
+/// Whether all numbers of a column are missing: columns without any text come as numbers.
+fn is_all_missing(chunk: &dyn Array) -> bool {
+    match chunk.data_type() {
+        DataType::Float64 => {
+            chunk.as_primitive::<Float64Type>().iter().flatten().all(f64::is_nan)
+        }
+        _ => chunk.null_count() == chunk.len(),
     }
 }
 

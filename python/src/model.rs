@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 use crate::answer::ArrowArray;
 use crate::asked::{Asked, Question, Unscored};
-use crate::column::Column;
+use crate::column::{Column, text};
 use crate::embed::Stand;
 use crate::error::Problem;
 use crate::explain::Explained;
@@ -174,15 +174,15 @@ impl NativeModel {
         &self,
         py: Python<'_>,
         texts: &Bound<'_, PyAny>,
-        asked: &Asked,
-        unknown: &str,
+        (asked, unknown): (&Asked, &str),
+        progress: Option<&Py<PyAny>>,
     ) -> PyResult<embed::Embedded> {
         let column = Column::new(texts, "texts")?;
         let texts = column.texts()?;
         let answer = || {
             let stand = Stand::named(unknown)?;
             let question = asked.of_vectors(&self.engine)?;
-            embed::rows(py, self.crew(None), &texts, &question, stand)
+            embed::rows(py, self.crew(progress), &texts, &question, stand)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
@@ -258,10 +258,17 @@ impl NativeModel {
         found.map_err(|problem| problem.raise(py, of_rows))
     }
 
-    fn similarity(&self, py: Python<'_>, a: &str, b: &str, asked: Asked) -> PyResult<Option<f32>> {
+    fn similarity(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        asked: Asked,
+    ) -> PyResult<Option<f32>> {
+        let (a, b) = (text(a, "a")?, text(b, "b")?);
         let scored = self
             .question(&asked)
-            .and_then(|question| pairs::one(py, &self.engine, (a, b), &question));
+            .and_then(|question| pairs::one(py, &self.engine, (&a, &b), &question));
         scored.map_err(|problem| problem.raise(py, of_pair))
     }
 
@@ -332,8 +339,9 @@ impl NativeModel {
         texts: &Bound<'py, PyAny>,
         asked: Asked,
         unknown: &str,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let embedded = self.vector_rows(py, texts, &asked, unknown)?;
+        let embedded = self.vector_rows(py, texts, (&asked, unknown), progress.as_ref())?;
         let shape = [embedded.valid.len(), embedded.dims];
         PyArray1::from_vec(py, embedded.numbers).reshape(shape)
     }
@@ -345,7 +353,7 @@ impl NativeModel {
         asked: Asked,
         unknown: &str,
     ) -> PyResult<ArrowArray> {
-        let embedded = self.vector_rows(py, texts, &asked, unknown)?;
+        let embedded = self.vector_rows(py, texts, (&asked, unknown), None)?;
         ArrowArray::vectors(embedded.numbers, embedded.dims, embedded.valid)
     }
 
@@ -429,12 +437,19 @@ impl NativeModel {
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
 
-    fn explain(&self, py: Python<'_>, a: &str, b: &str, asked: Asked) -> PyResult<Explained> {
+    fn explain(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        asked: Asked,
+    ) -> PyResult<Explained> {
+        let (a, b) = (text(a, "a")?, text(b, "b")?);
         let explained = || {
             let question = self.question(&asked)?;
             let names = (question.query.method.name(), self.measure(&question).name());
-            let explained = py.detach(|| self.engine.explain(a, b, &question.query));
-            Ok::<_, Problem>(Explained::new(explained?, (a, b), names))
+            let explained = py.detach(|| self.engine.explain(&a, &b, &question.query));
+            Ok::<_, Problem>(Explained::new(explained?, (&a, &b), names))
         };
         explained().map_err(|problem| problem.raise(py, of_pair))
     }

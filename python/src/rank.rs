@@ -7,6 +7,7 @@ use cognate::engine::rank::{Asked, Partial, Question, Session};
 use cognate::engine::{
     Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
 };
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 use crate::error::Problem;
@@ -178,6 +179,21 @@ pub(crate) fn one(
     Ok((found, page.ranking.query_known))
 }
 
+/// Room for an answer, or `MemoryError`.
+fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Vec<T>, Problem> {
+    let mut room = Vec::new();
+    let count = rows.checked_mul(width).filter(|&count| room.try_reserve_exact(count).is_ok());
+    let count = count.ok_or_else(|| {
+        let gibibytes = rows as f64 * width as f64 * size_of::<T>() as f64 / f64::from(1 << 30);
+        Problem::Python(PyMemoryError::new_err(format!(
+            "the scores of {rows} queries with {width} choices each take {gibibytes:.1} GiB; top_k keeps \
+             the best of each query alone"
+        )))
+    })?;
+    room.resize(count, fill);
+    Ok(room)
+}
+
 /// The score of every query with every candidate, a row a query; `fill` where there is none.
 pub(crate) fn matrix(
     py: Python<'_>,
@@ -188,7 +204,7 @@ pub(crate) fn matrix(
     (fill, also_unscored): (f32, bool),
 ) -> Result<Vec<f32>, Problem> {
     let (all, per_part) = (candidates.all, per_part(queries, crew.threads));
-    let mut scores = vec![fill; queries.len() * all];
+    let mut scores = room(queries.len(), all, fill)?;
     let parts = queries.chunks(per_part).zip(scores.chunks_mut(per_part * all.max(1)));
     let count = queries.len().div_ceil(per_part);
     work::each(py, crew, count, parts.enumerate(), |(number, (queries, rows)), go_on| {
@@ -223,8 +239,8 @@ pub(crate) fn best(
 ) -> Result<Best, Problem> {
     let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
     let page = PageOptions { top_k: options.top_k, ..PageOptions::default() };
-    let mut indexes = vec![NOBODY; queries.len() * width];
-    let mut scores = vec![fill; queries.len() * width];
+    let mut indexes = room(queries.len(), width, NOBODY)?;
+    let mut scores = room(queries.len(), width, fill)?;
     let per_part = per_part(queries, crew.threads);
     let of_part = per_part * width.max(1);
     let rows = indexes.chunks_mut(of_part).zip(scores.chunks_mut(of_part));

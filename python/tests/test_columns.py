@@ -81,6 +81,9 @@ def test_nothing_but_nulls(model: cognate_text.Model) -> None:
     nulls = pa.nulls(3)
     assert model.cpdist(nulls, TEXTS[:3], fill=9).tolist() == [9, 9, 9]
     assert not model.embed(nulls).any()
+    for column in (pd.Series([np.nan] * 2), pl.Series([None, None]), pl.Series([None, float("nan")])):
+        assert model.cpdist(column, TEXTS[:2], fill=9).tolist() == [9, 9], type(column)
+        assert not cognate_text.dedupe(column).duplicated.any()
     coded = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int8()), pa.array([], pa.string()))
     assert model.cpdist(coded, TEXTS[:2], fill=9).tolist() == [9, 9]
 
@@ -113,9 +116,12 @@ def test_columns_of_unequal_length(model: cognate_text.Model) -> None:
         model.cpdist(["x"], ["x", "y"])
 
 
-def test_a_lone_surrogate_is_told_by_its_place(model: cognate_text.Model) -> None:
-    with pytest.raises(ValueError, match=r"texts\[1\]: .*surrogates"):
-        model.embed(["fine", "\ud800"])
+def test_a_lone_surrogate_is_read_as_a_replacement_character(model: cognate_text.Model) -> None:
+    cut, replaced = "quake \ud83d", "quake \ufffd"
+    assert model.cpdist([cut], ["a tremor"]) == model.cpdist([replaced], ["a tremor"])
+    assert model.similarity(cut, "a tremor") == model.similarity(replaced, "a tremor")
+    assert model.rank("a tremor", [cut])[0].score == model.similarity(replaced, "a tremor")
+    assert model.rank(cut, ["a tremor"])[0].score == model.similarity(replaced, "a tremor")
 
 
 def test_a_list_that_changes_meanwhile(model: cognate_text.Model) -> None:

@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 import cognate_text
 
 
@@ -82,3 +84,20 @@ def test_imports_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for heavy in ("pandas", "pyarrow", "polars", "sklearn", "pyspark"):
         assert f"'{heavy}'" not in loaded.stdout
+
+
+def threads_of(model: cognate_text.Model) -> int:
+    return model.threads
+
+
+def test_threads_survive_a_pickle() -> None:
+    one = cognate_text.Model(threads=1)
+    for way in ("fork", "spawn"):
+        with multiprocessing.get_context(way).Pool(1) as pool:
+            assert pool.apply(threads_of, (one,)) == 1, way
+
+
+def test_scores_that_do_not_fit_are_a_memory_error(model: cognate_text.Model) -> None:
+    for top_k in (None, 4_000_000):
+        with pytest.raises(MemoryError, match="4000000 queries with 4000000 choices.*top_k"):
+            model.cdist(["quake"] * 4_000_000, ["quake"] * 4_000_000, top_k=top_k)

@@ -287,3 +287,57 @@ def test_likes_that_make_no_sense(model: cognate_text.Model) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             model.rank(candidates=["a", "b"], **asked)
+
+
+def test_what_is_of_another_kind_is_named(model: cognate_text.Model) -> None:
+    asked: list[tuple[str, Any]] = [
+        ("b: expected str, got NoneType", lambda: model.similarity("a", None)),  # type: ignore[arg-type]
+        ("method: expected str, got NoneType", lambda: model.cpdist([], [], method=None)),  # type: ignore[call-overload]
+        ("opposites: expected str or None, got bool", lambda: model.cpdist([], [], opposites=True)),  # type: ignore[call-overload]
+        ("like: expected a list of texts, got str", lambda: model.rank(None, TEXTS, like="quake")),
+        ("unlike: expected a list of texts, got str", lambda: model.rank(None, TEXTS, like=["a"], unlike="b")),
+        ("choices: expected a column of texts, got str", lambda: model.extract("a", "abc")),
+        ("texts: expected a column of texts", lambda: cognate_text.EventDetector(model).add_many("abc")),
+        ("convert_to_tensor: encode", lambda: model.encode("a", convert_to_tensor=True)),
+        ("normalise: encode", lambda: model.encode("a", normalise=True)),
+    ]
+    for told, ask in asked:
+        with pytest.raises(TypeError, match=told):
+            ask()
+    with pytest.raises(ValueError, match="within: expected a timedelta"):
+        cognate_text.EventDetector(model, within=3600)  # type: ignore[arg-type]
+    assert model.encode("a quake", precision="float32", show_progress_bar=True).shape == (256,)
+
+
+@pytest.mark.parametrize("long", ["quake city " * 800, "quake " + "city" * 3000, "quake " + "\U0001f600" * 8190])
+def test_truncate_cuts_at_every_limit(model: cognate_text.Model, long: str) -> None:
+    assert model.similarity(long, "quake") == 0
+    assert model.similarity(long, "quake", truncate=True) > 0
+
+
+def test_notebooks_show_the_first_of_many(model: cognate_text.Model) -> None:
+    shown = model.rank("a quake", TEXTS * 1000)._repr_html_()
+    assert shown.count("<tr>") == 62 and f"and {len(TEXTS) * 1000 - 60} more" in shown
+    why = model.explain("quake city " * 200, "an earthquake " * 200)
+    assert len(why._repr_html_()) < 400_000 and str(why) == why.sentence
+    assert "<th>choice" in model.extract("a quake", TEXTS)._repr_html_()
+
+
+@pytest.mark.parametrize("link", ["average", "connected"])
+def test_clusters_are_those_of_scipys_definition(model: cognate_text.Model, link: Any) -> None:
+    """The best pair of groups is joined first, by definition; what is found by nearest neighbours is the same."""
+    texts = [f"{one} {other}" for one in ("quake", "flood", "cup", "cat") for other in TEXTS[:6]]
+    scores = model.cdist(texts, texts).astype(float)
+    scores = (scores + scores.T) / 2
+    groups = [[place] for place in range(len(texts))]
+    of = np.mean if link == "average" else np.max
+    while len(groups) > 1:
+        pairs = [(of(scores[np.ix_(a, b)]), i, j) for i, a in enumerate(groups) for j, b in enumerate(groups[:i])]
+        best, i, j = max(pairs)
+        if best < 0.6:
+            break
+        groups[j] += groups.pop(i)
+    expected = [min(next(group for group in groups if place in group)) for place in range(len(texts))]
+    assert cognate_text.cluster(texts, threshold=0.6, link=link).tolist() == expected
+    assert cognate_text.cluster([]).tolist() == []
+    assert cognate_text.cluster([None, "a", None], unscored="missing").tolist() == [0, 1, 2]

@@ -41,6 +41,7 @@ def test_recipe(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     space: dict[str, Any] = {}
+    block = block.replace('if __name__ == "__main__":  # each process reads this file\n    ', "")
     *before, last = block.rstrip().splitlines()
     exec("\n".join(before), space)
     ended = last.split("  #")[0]

@@ -1,6 +1,5 @@
 //! Flags of `cognate dedupe`.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,21 +7,21 @@ use cognate_rows::dedupe;
 use cognate_rows::dedupe::{DedupeError, MEMORY, MIN_MEMORY, Options, Search};
 
 use crate::cli::ask::Chosen;
-use crate::cli::files::{Reading, bytes, folder_for};
-use crate::cli::{Failure, show, usage};
+use crate::cli::files::{Reading, bytes, file, folder_for};
+use crate::cli::{Failure, usage};
 
 #[derive(Debug, Args)]
 pub(super) struct DedupeArgs {
-    /// Records to look at, or `-` for standard input: NDJSON, TSV or CSV; .gz and .zst are read
-    /// directly
+    /// Records to look at, or `-` for standard input: NDJSON, TSV or CSV, or a text a line
+    /// (.txt); .gz and .zst are read directly
     #[arg(id = "input", value_name = "FILE")]
     file: PathBuf,
     /// Look for the texts of FILE in this file instead
     #[arg(long, value_name = "OTHER")]
     against: Option<PathBuf>,
     /// File to write: the records as they came, with `cluster` (the number of the record that stands
-    /// for it, its own if none does) and `score`; packed if its name ends in .gz [default: standard
-    /// output]
+    /// for it, its own if none does) and `score`; its name says how: .ndjson, .tsv or .csv, .gz or .zst behind
+    /// it [default: as they came, to standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Column of texts, by name or number [default: text, or the only one]
@@ -83,7 +82,8 @@ fn memory(text: &str) -> Result<usize, String> {
 pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
     let model = args.chosen.open()?;
     let query = args.chosen.query(&model.engine)?;
-    let folder = folder_for(args.temp, args.output.as_deref());
+    let output = file(args.output);
+    let folder = folder_for(args.temp, output.as_deref());
     let options = Options {
         file: args.file,
         against: args.against,
@@ -99,21 +99,14 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
             check: args.check,
             ..Search::new(query, args.threshold)
         },
-        output: args.output,
+        output,
         prefix: args.prefix,
         columns: args.reading.records.columns(),
         drop: args.drop,
         pairs: args.pairs,
     };
     let done = args.reading.on_threads(|| dedupe::run(&model.engine, &options))?;
-    let report = done.map_err(refused)?;
-    if options.output.is_some() {
-        return show(&report, args.json);
-    }
-    // Records are on standard output; a closed standard error is no reason to fail.
-    let told = if args.json { serde_json::to_string(&report)? } else { report.to_string() };
-    let _ = writeln!(std::io::stderr(), "{}", told.trim_end());
-    Ok(())
+    args.reading.report(&done.map_err(refused)?, options.output.as_deref(), args.json)
 }
 
 fn refused(error: DedupeError) -> Failure {

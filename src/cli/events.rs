@@ -134,8 +134,10 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     match events::run(&model.engine, &options, &mut out, &interrupted) {
         Ok(outcome) => {
             out.finish().map_err(named)?;
-            // Standard output may have the records.
-            eprintln!("{outcome}");
+            // Standard output may hold the records.
+            if !args.records.is_quiet() {
+                eprintln!("{outcome}");
+            }
             Ok(())
         }
         Err(EventsError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

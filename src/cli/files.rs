@@ -2,14 +2,17 @@
 //! machine.
 
 use std::ffi::OsString;
+use std::io;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use cognate_files::progress;
 use cognate_files::records::{Format, Options};
 use cognate_rows::OnBadRow;
 
-use crate::cli::{Failure, MAX_THREADS, count, usage};
+use crate::cli::{Failure, MAX_THREADS, count, show, usage};
 
 /// How the records of files are written down, and which of their columns are written.
 #[derive(Debug, Args)]
@@ -27,11 +30,14 @@ pub(super) struct RecordArgs {
     delimiter: Option<u8>,
     /// What becomes of rows that cannot be read: `stop` ends the run, `skip` leaves them out; any
     /// other name is that of a file that takes them, with file, line and reason, as NDJSON [default: stop]
-    #[arg(long, value_name = "stop|skip|FILE", value_parser = OsStringValueParser::new().map(on_bad_row))]
+    #[arg(long, value_name = "stop|skip|FILE", value_parser = OsStringValueParser::new().try_map(on_bad_row))]
     bad_rows: Option<OnBadRow>,
     /// Write only these columns, separated by commas: by name, added ones among them, or by number
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     columns: Vec<String>,
+    /// Show neither progress nor a report
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 fn delimiter(written: &str) -> Result<u8, String> {
@@ -42,16 +48,21 @@ fn delimiter(written: &str) -> Result<u8, String> {
     }
 }
 
-fn on_bad_row(written: OsString) -> OnBadRow {
+fn on_bad_row(written: OsString) -> Result<OnBadRow, String> {
     match written.to_str() {
-        Some("stop") => OnBadRow::Stop,
-        Some("skip") => OnBadRow::Skip,
-        _ => OnBadRow::Keep(written.into()),
+        Some("stop") => Ok(OnBadRow::Stop),
+        Some("skip") => Ok(OnBadRow::Skip),
+        Some("-") => Err("expected stop, skip or the name of a file".to_owned()),
+        _ => Format::Ndjson.only(written.as_ref()).map(|()| OnBadRow::Keep(written.into())),
     }
 }
 
 impl RecordArgs {
+    /// How records are read; from here on nothing is shown where nothing is wanted.
     pub(super) fn options(&self) -> Result<Options, Failure> {
+        if self.quiet {
+            progress::hide();
+        }
         let format = match (self.delimiter, self.format) {
             (None, format) => format,
             (Some(delimiter), None | Some(Format::Csv(_))) => Some(Format::Csv(delimiter)),
@@ -64,6 +75,10 @@ impl RecordArgs {
 
     pub(super) fn is_headless(&self) -> bool {
         self.no_header
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     pub(super) fn bad_rows(&self) -> OnBadRow {
@@ -87,18 +102,39 @@ pub(super) struct Reading {
 
 impl Reading {
     /// The flags, and whether they were given.
-    pub(super) fn said(&self) -> [(&'static str, bool); 6] {
-        let RecordArgs { format, no_header, delimiter, bad_rows, columns } = &self.records;
+    pub(super) fn said(&self) -> [(&'static str, bool); 7] {
+        let RecordArgs { format, no_header, delimiter, bad_rows, columns, quiet } = &self.records;
         [
             ("--format", format.is_some()),
             ("--no-header", *no_header),
             ("--delimiter", delimiter.is_some()),
             ("--bad-rows", bad_rows.is_some()),
             ("--columns", !columns.is_empty()),
+            ("--quiet", *quiet),
             ("--threads", self.threads.is_some()),
         ]
     }
 
+    /// Shows the report of a run: on standard error where the rows are on standard output.
+    pub(super) fn report<T: std::fmt::Display + serde::Serialize>(
+        &self,
+        done: &T,
+        output: Option<&Path>,
+        as_json: bool,
+    ) -> Result<(), Failure> {
+        if self.records.is_quiet() {
+            return Ok(());
+        }
+        if output.is_some() {
+            return show(done, as_json);
+        }
+        let told = if as_json { serde_json::to_string(done)? } else { done.to_string() };
+        // A standard error that is closed is no reason to fail.
+        let _ = writeln!(io::stderr(), "{}", told.trim_end());
+        Ok(())
+    }
+
+    /// Does the work on as many threads as were asked for.
     pub(super) fn on_threads<T: Send>(
         &self,
         work: impl FnOnce() -> T + Send,
@@ -108,7 +144,12 @@ impl Reading {
     }
 }
 
-/// The folder for nameless files: the output's, else the system's for temporary files.
+/// The file to write; `-` is standard output, as where none is named.
+pub(super) fn file(output: Option<PathBuf>) -> Option<PathBuf> {
+    output.filter(|path| path.as_os_str() != "-")
+}
+
+/// The folder for files without a name: that of what is written, else the system's.
 pub(super) fn folder_for(named: Option<PathBuf>, output: Option<&Path>) -> PathBuf {
     let beside = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

@@ -306,8 +306,8 @@ fn rows_that_cannot_be_read_end_the_run_or_are_left_out_and_told() {
 
     for (more, expected) in [
         (&["bad.ndjson", "-o", "parts/"][..], "--bad-rows takes skip or stop"),
-        (&["p.tsv"], "p.tsv is one of the files"),
-        (&["out.tsv", "-o", "out.tsv"], "out.tsv"),
+        (&["p.tsv"], "p.tsv: it is written as NDJSON"),
+        (&["out", "-o", "out"], "out"),
     ] {
         let refused = run(folder, &[&asked[..], more].concat());
         assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
@@ -318,6 +318,104 @@ fn rows_that_cannot_be_read_end_the_run_or_are_left_out_and_told() {
     assert_eq!(
         run(folder, &["similarity", "--input", "p.tsv", "-o", "parts/"]).status.code(),
         Some(1)
+    );
+}
+
+/// A line above the limit of a row is one that cannot be read, as any other.
+#[test]
+fn a_line_that_is_too_long_is_left_out_as_other_rows() {
+    let folder = folder();
+    let folder = folder.path();
+    let long = "x".repeat(5 << 20);
+    write(folder, "p.tsv", &format!("a\tb\nquake\tcity\n{long}\ty\ncity\tquake\n{long}"));
+    let asked = ["similarity", "--input", "p.tsv", "--bad-rows", "bad.ndjson", "-q"];
+    let output = run(folder, &asked);
+    assert_eq!(stderr(&output), "", "--quiet");
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[1].starts_with("quake\tcity\t0.") && lines[2].starts_with("city\tquake\t0."));
+    let bad = read(folder, "bad.ndjson");
+    let bad: Vec<serde_json::Value> =
+        bad.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = bad.iter().map(|row| row["line"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(lines, [3, 5]);
+    assert!(bad[0]["row"].as_str().unwrap().len() < 2000, "the beginning is kept");
+    assert_eq!(run(folder, &asked[..3]).status.code(), Some(1));
+}
+
+#[test]
+fn the_name_of_the_output_says_its_form() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "p.tsv", "a\tb\nquake\tthe \"quake\", \\o\nquake\t!!!\n");
+    let score = |line: &str| -> serde_json::Value { serde_json::from_str(line).unwrap() };
+    succeeds(folder, &["similarity", "--input", "p.tsv", "-o", "out.ndjson"]);
+    let objects = read(folder, "out.ndjson");
+    let objects: Vec<&str> = objects.lines().collect();
+    let number = score(objects[0])["score"].to_string();
+    let object =
+        format!("{{\"a\":\"quake\",\"b\":\"the \\\"quake\\\", \\\\o\",\"score\":{number}}}");
+    assert_eq!(objects[0], object);
+    assert!(score(objects[1])["score"].is_null());
+    succeeds(folder, &["similarity", "--input", "p.tsv", "-o", "out.csv"]);
+    let table = format!("a,b,score\nquake,\"the \"\"quake\"\", \\o\",{number}\nquake,!!!,\n");
+    assert_eq!(read(folder, "out.csv"), table);
+    // Back again, by columns that are chosen, since objects need not have the same.
+    let back = ["similarity", "--input", "out.ndjson", "-o", "back.csv", "--prefix", "x"];
+    let refused = run(folder, &back);
+    assert!(stderr(&refused).contains("--columns"), "{}", stderr(&refused));
+    succeeds(folder, &[&back[..], &["--columns", "a,b,xscore"]].concat());
+    assert_eq!(read(folder, "back.csv"), table.replacen("score", "xscore", 1));
+    succeeds(folder, &["similarity", "--input", "p.tsv", "-o", "out.tsv.zst"]);
+    let packed = std::fs::read(folder.join("out.tsv.zst")).unwrap();
+    assert_eq!(packed[..4], [0x28, 0xb5, 0x2f, 0xfd]);
+    succeeds(folder, &["similarity", "--input", "out.tsv.zst", "--prefix", "x", "-o", "two.tsv"]);
+    assert!(read(folder, "two.tsv").starts_with(&format!(
+        "a\tb\tscore\txscore\nquake\tthe \"quake\", \\o\t{number}\t{number}"
+    )));
+    for name in ["v.npy", "v.json", "v.parquet", "v.json.gz"] {
+        let refused = run(folder, &["similarity", "--input", "p.tsv", "-o", name]);
+        assert_eq!(refused.status.code(), Some(2), "{name}");
+        assert!(stderr(&refused).contains(".ndjson, .tsv or .csv"), "{}", stderr(&refused));
+    }
+    let standard = succeeds(folder, &["similarity", "--input", "p.tsv", "-o", "-"]);
+    assert!(standard.starts_with("a\tb\tscore\n") && !folder.join("-").exists());
+}
+
+#[test]
+fn rows_of_a_query_that_stand_apart_are_noticed() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "q.tsv", "query\ttext\nquake\tcity\ncity\tquake\nquake\tthe city\n");
+    let refused = run(folder, &["rank", "--input", "q.tsv", "-o", "out.tsv"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("q.tsv, line 4: the query"), "{}", stderr(&refused));
+    assert!(!folder.join("out.tsv").exists());
+    write(folder, "one.tsv", "query\ttext\nquake\tcity\n");
+    let refused = run(folder, &["rank", "--input", "one.tsv", "one.tsv"]);
+    assert!(stderr(&refused).contains("one.tsv, line 2: the query"), "{}", stderr(&refused));
+    // A row without a text does not part those around it.
+    let rows = ["\"city\"", "null", "\"the quake\""]
+        .map(|text| format!("{{\"query\":\"quake\",\"text\":{text}}}\n"));
+    write(folder, "q.ndjson", &rows.concat());
+    let told = succeeds(folder, &["rank", "--input", "q.ndjson"]);
+    let ranks = told.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let ranks: Vec<Option<u64>> = ranks.map(|row| row["rank"].as_u64()).collect();
+    assert_eq!(ranks, [Some(2), None, Some(1)]);
+}
+
+#[test]
+fn pipes_are_read_as_files() {
+    let folder = folder();
+    let script = "\"$0\" similarity --input <(printf 'a\\tb\\nquake\\tquake\\n') && \
+                  \"$0\" dedupe <(printf 'text\\nquake\\nquake\\n') -q && \
+                  \"$0\" events <(printf 'text\\nquake\\n') 2>&1 >/dev/null";
+    let mut bash = command(Path::new("bash"), folder.path(), &ENVIRONMENT);
+    let output = bash.args(["-c", script, env!("CARGO_BIN_EXE_cognate")]).output().unwrap();
+    let told = stdout(&output);
+    assert!(
+        told.starts_with("a\tb\tscore\nquake\tquake\t1\ntext,cluster,score\nquake,1,\nquake,1,1\n"),
+        "{output:?}"
     );
 }
 

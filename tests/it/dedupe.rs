@@ -100,6 +100,36 @@ fn a_file_is_held_against_another() {
 }
 
 #[test]
+fn a_text_a_line_loses_no_first_one() {
+    let folder = folder();
+    let folder = folder.path();
+    let titles = "quake hits city\ncup final, tonight\nquake hits city\n";
+    std::fs::write(folder.join("titles.txt"), titles).unwrap();
+    let clusters = "quake hits city\t1\t\ncup final, tonight\t2\t\nquake hits city\t1\t1\n";
+    assert_eq!(written(folder, &["titles.txt"]), clusters);
+    assert_eq!(written(folder, &["titles.txt", "--text", "text"]), clusters);
+    std::fs::write(folder.join("titles"), "quake hits city\nquake hits city\n").unwrap();
+    let told = "`quake hits city` is the header; --no-header reads it as a text";
+    assert!(stderr(&run(folder, &["titles"])).contains(told));
+    assert!(!stderr(&run(folder, &["titles", "--text", "1"])).contains("header"));
+    assert!(!stderr(&run(folder, &["titles", "--no-header"])).contains("header"));
+    for (rows, told) in [
+        ("text,text\na,b\n", "several columns are called `text`"),
+        ("[{\"text\":\"a\"},\n{\"text\":\"b\"}]\n", "a JSON array"),
+        ("[\n{\"text\":\"a\"}\n]\n", "a JSON array"),
+    ] {
+        std::fs::write(folder.join("rows"), rows).unwrap();
+        let refused = run(folder, &["rows"]);
+        assert!(stderr(&refused).contains(told), "{}", stderr(&refused));
+    }
+    for (more, told) in [(["--pairs", "-"], "--pairs"), (["--pairs", "p.csv"], "written as TSV")] {
+        let refused = run(folder, &[&["titles.txt"], &more[..]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(told), "{}", stderr(&refused));
+    }
+}
+
+#[test]
 fn records_that_cannot_be_read_are_left_out_and_have_no_number() {
     let folder = folder();
     let folder = folder.path();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cognate::engine::{Place as TextPlace, QueryError, TextLimits};
+use cognate_files::records::Records;
 use cognate_files::rows::{Pairs, Rows, exactly, number};
 use cognate_files::topics::Judgements;
 pub(crate) use cognate_files::topics::Topic;
@@ -121,10 +122,10 @@ pub(crate) struct PairSet {
 }
 
 pub(crate) fn read_pairs(source: &Source) -> Result<PairSet, ReadError> {
-    pairs_of(Rows::open(&source.path)?, source.name.clone())
+    pairs_of(Pairs::open(&source.path)?, source.name.clone())
 }
 
-fn pairs_of(mut rows: Rows, name: String) -> Result<PairSet, ReadError> {
+fn pairs_of(mut rows: Records, name: String) -> Result<PairSet, ReadError> {
     let pairs = Pairs::read(&mut rows, text)?;
     let related = pairs.related();
     if related < 2 || pairs.labels.len() - related < 2 {
@@ -256,6 +257,7 @@ fn year(name: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use cognate_files::input::Input;
+    use cognate_files::records::Options;
     use cognate_files::rows::Rows;
     use cognate_files::topics;
     use cognate_files::topics::Judgements;
@@ -299,12 +301,24 @@ mod tests {
 
     #[test]
     fn labelled_pairs_are_read_with_and_without_a_header() {
-        let read = |text: &str| pairs_of(rows(text), String::new());
+        let read = |text: &str| {
+            let input = Input::from_bytes("data.tsv", text.as_bytes().to_vec()).unwrap();
+            let options = Options { format: None, headless: true };
+            pairs_of(Records::new(input, options).unwrap(), String::new())
+        };
         let plain = read("1\ta\tb\n0\tc\td\n1\te\tf\n0\tg\th\n").unwrap();
         assert_eq!(plain.labels, [true, false, true, false]);
         let header = "id\ttext2\tlabel\ttext1\n";
         let named = format!("{header}9\tb\t1\ta\n9\td\t0\tc\n9\tf\t1\te\n9\th\t0\tg\n");
         assert_eq!(read(&named).unwrap(), plain);
+        assert_eq!(read("1,a,b\n0,c,\"d\"\n1,e,f\n0,g,h\n").unwrap(), plain);
+        let object = |label: &str, [one, other]: [&str; 2]| {
+            format!("{{\"label\":{label},\"text1\":\"{one}\",\"text2\":\"{other}\"}}\n")
+        };
+        let objects =
+            [("1", ["a", "b"]), ("false", ["c", "d"]), ("true", ["e", "f"]), ("0", ["g", "h"])];
+        let objects: String = objects.map(|(label, texts)| object(label, texts)).concat();
+        assert_eq!(read(&objects).unwrap(), plain);
 
         fault(read("1\ta\tb\tc\n"), &["line 1", "expected 3 columns, found 4", "text1"]);
         fault(read(&format!("{header}1\t2\t3\n")), &["line 2", "expected 4 columns, found 3"]);

@@ -4,12 +4,15 @@
 //! The rankings are those of `/rank` with `like`, `strategy` and `diversify`. All settings rank the
 //! same candidates for the same readers: every text of the file except those that the reader likes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cognate::engine::rank::Question;
 use cognate::engine::{Candidates, Engine, Likes, Measure, Query, QueryError, Strategy};
+use cognate_files::input::shown;
+use cognate_files::records::Records;
+use cognate_files::{ReadError, instant};
 use cognate_kernels::random::Random;
 use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 use cognate_stats::ranking::JudgedRanking;
@@ -28,6 +31,9 @@ const SHOWN: usize = 10;
 pub struct RecommendOptions {
     pub files: Vec<PathBuf>,
     pub qrels: Vec<PathBuf>,
+    /// Records of reader, item and time: the files then hold items, each with id and text, and every reader
+    /// waits for the last item that was opened, after `liked` ones before it.
+    pub clicks: Option<PathBuf>,
     pub methods: Vec<String>,
     pub measures: Vec<Measure>,
     pub liked: usize,
@@ -46,7 +52,10 @@ pub struct RecommendReport {
     pub format: &'static str,
     pub fingerprint: String,
     pub topics: usize,
+    /// Number of readers drawn for each topic; with a click log every reader is a topic.
     pub draws: usize,
+    pub clicks: bool,
+    /// The weight of a score against similarity to earlier results.
     pub lambda: f64,
     pub pool: usize,
     pub seed: u64,
@@ -118,15 +127,22 @@ pub fn eval_recommend(
     let judged = Judged::read(&options.qrels)?;
     let mut files = Vec::new();
     for source in datasets::sources(&options.files)? {
-        let set = datasets::read_ranking(&source, &[])?;
-        let library = Library::draw(&set, &judged, options);
+        let (name, library) = match &options.clicks {
+            None => {
+                let set = datasets::read_ranking(&source, &[])?;
+                let library = Library::draw(&set, &judged, options);
+                (set.name, library)
+            }
+            Some(clicks) => (source.name, Library::of_clicks(&source.path, clicks, options.liked)?),
+        };
         if library.readers.is_empty() {
             let most = options.liked.div_ceil(options.topics);
             let problem = match options.topics {
+                _ if options.clicks.is_some() => "no reader opened two of the items".to_owned(),
                 1 => format!("no topic has more than {most} relevant texts"),
                 few => format!("fewer than {few} topics have more than {most} relevant texts"),
             };
-            return Err(EvalError::Data { file: set.name, problem });
+            return Err(EvalError::Data { file: name, problem });
         }
         let jobs: Vec<(&Query, &Reader)> = queries
             .iter()
@@ -138,14 +154,14 @@ pub fn eval_recommend(
         let figures = figures
             .into_iter()
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|source| EvalError::Query { file: set.name.clone(), source })?;
+            .map_err(|source| EvalError::Query { file: name.clone(), source })?;
         let results = queries
             .iter()
             .zip(figures.chunks(library.readers.len()))
-            .flat_map(|((name, _), figures)| results(name, &library, figures, options));
+            .flat_map(|((method, _), figures)| results(method, &library, figures, options));
         files.push(RecommendFile {
             results: results.collect(),
-            name: set.name,
+            name,
             texts: library.texts.len(),
             topics: library.topics,
         });
@@ -155,6 +171,7 @@ pub fn eval_recommend(
         fingerprint: engine.model().fingerprint().to_owned(),
         topics: options.topics,
         draws: options.draws,
+        clicks: options.clicks.is_some(),
         lambda: options.lambda,
         pool: options.pool,
         seed: options.seed,
@@ -170,7 +187,7 @@ fn recommended(
     options: &RecommendOptions,
 ) -> Result<Vec<Figures>, QueryError> {
     let candidates: Vec<usize> =
-        (0..library.texts.len()).filter(|text| !reader.liked.contains(text)).collect();
+        (0..library.texts.len()).filter(|text| !reader.knows(text)).collect();
     let texts: Vec<&str> = candidates.iter().map(|&at| library.texts[at].as_str()).collect();
     let (mut figures, mut order) = (Vec::new(), Vec::new());
     for setting in settings() {
@@ -293,14 +310,13 @@ fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table 
         ];
         (result.setting.clone(), cells)
     };
+    let readers = match report.clicks {
+        true => format!("{} readers of the log", file.topics),
+        false => format!("{} topics, {} readers each{of}", file.topics, report.draws),
+    };
+    let texts = HumanCount(file.texts as u64);
     Table {
-        title: format!(
-            "{}, {method}: {} topics, {} readers each{of}, {} texts",
-            file.name,
-            file.topics,
-            report.draws,
-            HumanCount(file.texts as u64)
-        ),
+        title: format!("{}, {method}: {readers}, {texts} texts", file.name),
         stub: "setting",
         columns: vec![
             Column::new("MAP", Better::Higher),
@@ -311,8 +327,10 @@ fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table 
         ],
         rows: of_method().map(row).collect(),
         notes: vec![
-            "p: Fisher's paired randomisation test of average precision over topics, against 1 liked."
-                .to_owned(),
+            format!(
+                "p: Fisher's paired randomisation test of average precision over {}, against 1 liked.",
+                if report.clicks { "readers" } else { "topics" }
+            ),
             "alike@10: the mean score of the pairs of the first ten.".to_owned(),
         ],
     }
@@ -329,8 +347,16 @@ struct Reader {
     topic: usize,
     /// The liked texts, in the order in which they were drawn.
     liked: Vec<usize>,
+    /// Other texts that the reader knows, which are not recommended.
+    known: Vec<usize>,
     /// The other relevant texts of the topics, with their grades.
     wanted: BTreeMap<usize, u32>,
+}
+
+impl Reader {
+    fn knows(&self, text: &usize) -> bool {
+        self.liked.contains(text) || self.known.contains(text)
+    }
 }
 
 impl Library {
@@ -375,6 +401,64 @@ impl Library {
         }
         library
     }
+
+    /// The readers of a log, each a topic of its own. What is opened again counts once, what is no item not
+    /// at all.
+    fn of_clicks(items: &Path, clicks: &Path, liked: usize) -> Result<Self, ReadError> {
+        let (mut texts, mut places) = (Vec::new(), BTreeMap::new());
+        each(items, ["id", "text"], |[id, text]| {
+            if !is_blank(&text) {
+                places.insert(id, texts.len());
+                texts.push(text);
+            }
+            Ok(())
+        })?;
+        let mut opened: BTreeMap<String, Vec<(i64, usize)>> = BTreeMap::new();
+        each(clicks, ["reader", "item", "time"], |[reader, item, time]| {
+            let wrong =
+                || format!("`time`: expected {}, found {}", instant::FORMS, shown(time.as_bytes()));
+            let time = instant::milliseconds(&time).ok_or_else(wrong)?;
+            if let Some(&item) = places.get(&item) {
+                opened.entry(reader).or_default().push((time, item));
+            }
+            Ok(())
+        })?;
+        let mut readers = Vec::new();
+        for mut history in opened.into_values() {
+            history.sort_by_key(|&(time, _)| time);
+            let mut seen = BTreeSet::new();
+            history.retain(|&(_, item)| seen.insert(item));
+            let mut latest = history.iter().rev().map(|&(_, item)| item);
+            let Some(wanted) = latest.next().filter(|_| seen.len() > 1) else { continue };
+            let liked = latest.by_ref().take(liked).collect();
+            let (topic, known) = (readers.len(), latest.collect());
+            readers.push(Reader { topic, liked, known, wanted: BTreeMap::from([(wanted, 1)]) });
+        }
+        Ok(Self { texts, topics: readers.len(), readers })
+    }
+}
+
+/// Takes the fields of these names of every record of a file.
+fn each<const N: usize>(
+    path: &Path,
+    names: [&str; N],
+    mut take: impl FnMut([String; N]) -> Result<(), String>,
+) -> Result<(), ReadError> {
+    let mut records = Records::open(path, Default::default())?;
+    let columns =
+        names.map(|name| records.column(name)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    loop {
+        let taken = match records.read()? {
+            None => return Ok(()),
+            Some(record) => {
+                let fields = columns.iter().map(|column| Ok(record.needed(column)?.into_owned()));
+                fields.collect::<Result<Vec<_>, String>>().map(<[String; N]>::try_from)
+            }
+        };
+        // There are as many fields as columns.
+        let taken = taken.and_then(|fields| fields.map_or(Ok(()), &mut take));
+        taken.map_err(|problem| records.wrong(problem))?;
+    }
 }
 
 /// A reader of these topics; liked texts are drawn from each topic in turn.
@@ -404,7 +488,7 @@ fn reader(
     let all = topics.iter().flat_map(|grades| grades.iter().map(|(&text, &grade)| (text, grade)));
     let mut wanted = merged(all);
     wanted.retain(|text, _| !drawn.contains(text));
-    Reader { topic, liked: drawn, wanted }
+    Reader { topic, liked: drawn, known: Vec::new(), wanted }
 }
 
 /// Texts with their grades; a text with two grades keeps the better one.

@@ -5,9 +5,9 @@
 //! memory is allocated: the buffer grows only as bytes arrive, and only up to the caller's limit.
 //! What the bytes mean is not known here.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -52,6 +52,20 @@ impl Input {
         Ok(Self::new(path.to_owned(), source, Some(metadata.len())))
     }
 
+    /// Opens a regular file, or a pipe, which is read to its end; `-` is standard input.
+    pub fn open_stream(path: &Path) -> Result<Self, ReadError> {
+        if path.as_os_str() == "-" {
+            return Self::from_stream("standard input", Box::new(std::io::stdin()));
+        }
+        if !is_pipe(path) {
+            return Self::open(path);
+        }
+        match File::open(path) {
+            Ok(pipe) => Self::from_stream(path, Box::new(pipe)),
+            Err(source) => Err(ReadError::Io { path: path.to_owned(), source }),
+        }
+    }
+
     pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Self, ReadError> {
         let path = name.into();
         let total = bytes.len() as u64;
@@ -71,10 +85,6 @@ impl Input {
             Ok(source) => Ok(Self::new(path, source, None)),
             Err(source) => Err(ReadError::Io { path, source }),
         }
-    }
-
-    pub fn standard_input() -> Result<Self, ReadError> {
-        Self::from_stream("standard input", Box::new(std::io::stdin()))
     }
 
     fn new(path: PathBuf, source: Unpacked, total: Option<u64>) -> Self {
@@ -164,6 +174,21 @@ impl Input {
         self.lines = self.lines.saturating_add(1);
         self.consume(found.bytes + usize::from(found.delimited));
         Ok(Some(without_return(&self.buffer[from..from + found.bytes])))
+    }
+
+    /// Passes over the rest of a line of any length, and returns its first bytes, `shown` at most.
+    pub fn skip_line(&mut self, shown: usize) -> Result<Vec<u8>, ReadError> {
+        let beginning = self.peek(shown)?.to_vec();
+        self.lines = self.lines.saturating_add(1);
+        loop {
+            let rest = &self.buffer[self.start..self.end];
+            let passed = rest.iter().position(|&byte| byte == b'\n');
+            let all = rest.len();
+            self.consume(passed.map_or(all, |at| at + 1));
+            if passed.is_some() || !self.fill()? {
+                return Ok(beginning);
+            }
+        }
     }
 
     /// The next line of running text or of a table, at most 16 MiB long.
@@ -348,6 +373,11 @@ impl Input {
             _ => ReadError::Io { path: self.path.clone(), source },
         }
     }
+}
+
+/// Whether a path is that of a pipe, which can be read once.
+pub fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// The result of a search: the number of bytes before its end, and what ended it.

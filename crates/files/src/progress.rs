@@ -2,6 +2,7 @@
 
 #[cfg(feature = "bars")]
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(not(feature = "bars"))]
 use absent::ProgressBar;
@@ -10,6 +11,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::input::Input;
 
+static HIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Shows no bars from here on.
+pub fn hide() {
+    HIDDEN.store(true, Ordering::Relaxed);
+}
+
+/// The progress of a long step, in bytes of its input or in items.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -40,7 +49,7 @@ impl Progress {
 
     #[cfg(feature = "bars")]
     fn new(step: &'static str, line: &str) -> Self {
-        if !std::io::stderr().is_terminal() {
+        if HIDDEN.load(Ordering::Relaxed) || !std::io::stderr().is_terminal() {
             return Self::hidden();
         }
         let style = ProgressStyle::with_template(line);

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use crate::input::Input;
+use crate::records::{Column, Options, Record, Records};
 use crate::{Place, ReadError};
 
 const ROW_BYTES: usize = 1 << 20;
@@ -87,31 +88,38 @@ pub struct Pairs {
 /// the text, or what is wrong with it.
 pub type Accept = for<'r> fn(&'r str, &str) -> Result<&'r str, String>;
 
-#[derive(Clone, Copy)]
-struct Columns {
-    label: usize,
-    texts: [usize; 2],
-    count: usize,
-}
-
 impl Pairs {
-    pub fn read(rows: &mut Rows, accept: Accept) -> Result<Self, ReadError> {
-        let first = rows.peek()?;
-        let place = |name: &str| first.iter().position(|field| field == name);
-        let named = [place("label"), place("text1"), place("text2")];
-        let columns = match named {
-            [Some(label), Some(one), Some(other)] => {
-                rows.next(|_| Ok(()))?;
-                Columns { label, texts: [one, other], count: first.len() }
+    /// Opens a file of pairs, of any format of records.
+    pub fn open(path: &Path) -> Result<Records, ReadError> {
+        Records::open(path, Options { format: None, headless: true })
+    }
+
+    /// Reads records that have the fields label, text1 and text2, or rows of these three without a header.
+    pub fn read(records: &mut Records, accept: Accept) -> Result<Self, ReadError> {
+        let named = ["label", "text1", "text2"];
+        let found = records.names().len();
+        let columns = match records.take_header(&named)? {
+            true => named,
+            false if found == 3 => ["1", "2", "3"],
+            false => {
+                return Err(records.wrong(format!(
+                    "expected 3 columns, found {found}; without a header naming label, text1 and text2 \
+                     they are label, text, text"
+                )));
             }
-            _ => Columns { label: 0, texts: [1, 2], count: 3 },
         };
+        let [label, one, other] = columns.map(|name| records.column(name));
+        let columns = [label?, one?, other?];
         let mut pairs = Self::default();
-        while let Some((label, texts)) = rows.next(|fields| columns.take(fields, accept))? {
+        loop {
+            let taken = match records.read()? {
+                None => return Ok(pairs),
+                Some(record) => pair(&record, &columns, accept),
+            };
+            let (label, texts) = taken.map_err(|problem| records.wrong(problem))?;
             pairs.labels.push(label);
             pairs.texts.push(texts);
         }
-        Ok(pairs)
     }
 
     pub fn related(&self) -> usize {
@@ -119,23 +127,17 @@ impl Pairs {
     }
 }
 
-impl Columns {
-    fn take(self, fields: &[&str], accept: Accept) -> Result<(bool, (String, String)), String> {
-        if fields.len() != self.count {
-            let expected = format!("expected {} columns, found {}", self.count, fields.len());
-            return Err(format!(
-                "{expected}; without a header naming label, text1 and text2 they are label, text, \
-                 text"
-            ));
-        }
-        let label = match field(fields, self.label, "label")? {
-            "1" => true,
-            "0" => false,
-            other => return Err(format!("label: expected 0 or 1, found `{}`", short(other))),
-        };
-        let [one, other] = self.texts;
-        let one = accept(field(fields, one, "text1")?, "the first text")?;
-        let other = accept(field(fields, other, "text2")?, "the second text")?;
-        Ok((label, (one.to_owned(), other.to_owned())))
-    }
+fn pair(
+    record: &Record<'_>,
+    [label, one, other]: &[Column; 3],
+    accept: Accept,
+) -> Result<(bool, (String, String)), String> {
+    let label = match &*record.needed(label)? {
+        "1" | "true" => true,
+        "0" | "false" => false,
+        other => return Err(format!("label: expected 0 or 1, found `{}`", short(other))),
+    };
+    let (one, other) = (record.needed(one)?, record.needed(other)?);
+    let one = accept(&one, "the first text")?.to_owned();
+    Ok((label, (one, accept(&other, "the second text")?.to_owned())))
 }

@@ -26,12 +26,7 @@ pub(crate) fn holds_columns(path: &Path) -> bool {
     Layout::of_path(path).is_some()
 }
 
-/// Why records cannot be written into a file of this name.
-pub(crate) fn not_written(path: &Path) -> String {
-    format!("{}: records are written as rows, those of columns as NDJSON", path.display())
-}
-
-/// The records of a file; rows of columns become objects, and the `needed` columns must exist.
+/// The records of a file; the rows of columns are objects, and these `needed` columns must be there.
 pub(crate) fn records(
     path: &Path,
     options: Options,

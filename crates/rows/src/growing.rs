@@ -19,16 +19,8 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Begins a file that will replace `path`, compressed if the name ends in `.gz`.
+    /// Begins a file that will replace `path`, packed as its name says.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Self::begin(path, path.extension().is_some_and(|ending| ending == "gz"))
-    }
-
-    pub fn plain(path: &Path) -> io::Result<Self> {
-        Self::begin(path, false)
-    }
-
-    fn begin(path: &Path, packed: bool) -> io::Result<Self> {
         let target = Target::follow(path)?;
         let folder = directory_of(&target.path);
         LocalDisk.sweep(folder)?;
@@ -36,7 +28,7 @@ impl Growing {
         // mode.
         let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
         let (temporary, file) = LocalDisk.create(folder, mode)?;
-        let sink = Written::new(file, packed);
+        let sink = Written::new(file, path);
         Ok(Self { target, temporary, sink: Some(sink) })
     }
 

@@ -43,7 +43,7 @@ def arguments() -> argparse.ArgumentParser:
     common.add_argument("--model", metavar="FILE", help="model file [default: the one inside the package]")
     asked = argparse.ArgumentParser(add_help=False, parents=[common])
     asked.add_argument("--method", default="auto", metavar="NAME", help="see `methods` [default: auto]")
-    asked.add_argument("--truncate", action="store_true", help="cut texts with too many tokens")
+    asked.add_argument("--truncate", action="store_true", help="cut texts that are too long")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, about in (("similarity", "the score of one pair"), ("explain", "why a pair scores as it does")):
         command = commands.add_parser(name, parents=[asked], help=about)

@@ -134,7 +134,7 @@ class EventDetector:
         if times is None:
             if self._timed:
                 raise ValueError("times: `within` is a span of time, so each text needs one")
-            texts = _list(texts)
+            texts = _list(texts, "texts")
             return Events(*self._native.follow(texts, [0] * len(texts)))
         return Events(*self._native.follow(texts, _milliseconds(times)))
 
@@ -158,7 +158,7 @@ def _span(within: str | datetime.timedelta) -> int:
     if isinstance(within, datetime.timedelta):
         span: int | None = within // _MILLISECOND
     else:
-        span = _native.span(within)
+        span = _native.span(within) if isinstance(within, str) else None
     if span is None or span < 0:
         raise ValueError(f"within: expected a timedelta or a number with s, m, h or d, such as 24h, got {within!r}")
     return span

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 
+#: Words of a text whose cosines a notebook shows.
+_WORDS = 40
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word that a vector was found for."""
@@ -83,6 +87,9 @@ class Explanation:
         rest = {name: found[name] for name in found if name not in ("a", "b")}
         return cls(a=side(found["a"], a), b=side(found["b"], b), **rest)
 
+    def __str__(self) -> str:
+        return self.sentence
+
     def _repr_html_(self) -> str:
         """The texts with each word as dark as what it adds, and the cosines as a heat map."""
         sides = "".join(f'<p style="line-height:1.9">{_coloured(side)}</p>' for side in (self.a, self.b))
@@ -121,9 +128,11 @@ def _coloured(side: Side) -> str:
 def _heat_map(explained: Explanation) -> str:
     if not explained.matrix or not explained.b.words:
         return ""
-    head = "".join(f"<th>{html.escape(word.token)}</th>" for word in explained.b.words)
+    head = "".join(f"<th>{html.escape(word.token)}</th>" for word in explained.b.words[:_WORDS])
     rows = []
-    for word, cosines in zip(explained.a.words, explained.matrix):
-        cells = "".join(f'<td style="{_shade(cosine)};text-align:right">{cosine:.2f}</td>' for cosine in cosines)
+    for word, cosines in zip(explained.a.words[:_WORDS], explained.matrix):
+        cells = "".join(
+            f'<td style="{_shade(cosine)};text-align:right">{cosine:.2f}</td>' for cosine in cosines[:_WORDS]
+        )
         rows.append(f"<tr><th>{html.escape(word.token)}</th>{cells}</tr>")
     return f"<table><tr><th></th>{head}</tr>{''.join(rows)}</table>"

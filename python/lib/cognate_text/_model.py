@@ -45,6 +45,23 @@ Strategy: TypeAlias = Literal["best", "mean", "sum"]
 #: A least score, or the model's own threshold.
 Cutoff: TypeAlias = float | Literal["calibrated"]
 
+#: What encoders take that says how they work, not what they answer.
+_WITHOUT_MEANING = {
+    "batch_size", "chunk_size", "device", "multiprocessing_threshold", "num_proc", "pool",
+    "show_progress_bar", "show_progressbar", "use_multiprocessing",
+}  # fmt: skip
+#: What says what they answer, with the values that `encode` gives.
+_AS_IT_IS: dict[str, tuple[object, ...]] = {
+    "convert_to_numpy": (True,),
+    "convert_to_tensor": (False,),
+    "max_length": (None, 512),
+    "output_value": ("sentence_embedding",),
+    "precision": ("float32",),
+    "prompt": (None,),
+    "prompt_name": (None,),
+    "truncate_dim": (None,),
+}
+
 _DEFAULT = pathlib.Path(__file__).with_name("default.safetensors")
 
 
@@ -78,6 +95,10 @@ class Ranked(NamedTuple):
     place: int
 
 
+#: Rows of a table that a notebook shows.
+_SHOWN = 60
+
+
 class Ranking(list[Ranked]):
     """Candidates in the order of scores, and how well the query is known."""
 
@@ -87,11 +108,7 @@ class Ranking(list[Ranked]):
     related: list[bool | None] | None = None
 
     def _repr_html_(self) -> str:
-        rows = (
-            f"<tr><td>{'' if score is None else f'{score:.4f}'}<td>{html.escape(text)}<td>{place}"
-            for text, score, place in self
-        )
-        return "<table><tr><th>score<th>text<th>place" + "".join(rows) + "</table>"
+        return _table(("score", "text", "place"), self)
 
 
 class Extracted(NamedTuple):
@@ -101,6 +118,23 @@ class Extracted(NamedTuple):
     score: float
     #: The choice's place, or its key where choices have keys.
     key: Any
+
+
+class Extraction(list[Extracted]):
+    """The best choices."""
+
+    def _repr_html_(self) -> str:
+        return _table(("score", "choice", "key"), self)
+
+
+def _table(head: tuple[str, str, str], found: list[Any]) -> str:
+    """The first of the texts found, for notebooks."""
+    rows = (
+        f"<tr><td>{'' if score is None else f'{score:.4f}'}<td>{html.escape(text or '')}<td>{html.escape(str(key))}"
+        for text, score, key in found[:_SHOWN]
+    )
+    more = f"<tr><td><td>and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return "<table><tr>" + "".join(f"<th>{name}" for name in head) + "".join(rows) + more + "</table>"
 
 
 class Model:
@@ -123,18 +157,19 @@ class Model:
       (`without_names`), or is not (`ignore`); as the method has it if left out. Texts that say opposites are not `related`, unless they are ignored;
     - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores
       0 (`zero`), is taken for a missing text (`missing`), or raises `TextError` (`error`);
-    - `truncate` cuts texts with too many tokens instead;
+    - `truncate` cuts texts that are too long instead, at 512 tokens, 8,192 characters or 32,768 bytes;
     - a **missing** text (`None`, NaN, `pandas.NA`, null) has no score: null in Arrow, `fill` in NumPy, which is
       0 unless it is given, and NaN with `unscored="missing"`.
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_native", "_threads")
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, threads: int | None = None
     ) -> None:
         file = _DEFAULT if path is None else pathlib.Path(path)
         self._native = _native.Model(os.fspath(file), threads)
+        self._threads = threads
 
     @property
     def fingerprint(self) -> str:
@@ -480,7 +515,10 @@ class Model:
         >>> model.rank("footbal", news, top_k=1, min_known=0.5)[0].score is None
         True
         """
-        texts = _list(candidates)
+        texts = _list(candidates, "candidates")
+        for name, given in (("like", like), ("unlike", unlike)):
+            if isinstance(given, str):
+                raise TypeError(f"{name}: expected a list of texts, got str")
         if top_k is not None and top_k < 1:
             raise ValueError(f"top_k: expected at least 1, got {top_k}")
         asked = (method, measure, unscored, truncate, opposites)
@@ -512,7 +550,7 @@ class Model:
         opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
-    ) -> list[Extracted]:
+    ) -> Extraction:
         """The best choices with their scores and places, or their keys: RapidFuzz's
         `process.extract`, by meaning. Choices without a score are left out.
 
@@ -529,16 +567,16 @@ class Model:
                 keys.append(key)
                 texts.append(text)
         else:
-            keys, texts = [], _list(choices)
+            keys, texts = [], _list(choices, "choices")
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
         asked = (method, measure, unscored, truncate, opposites)
         found, _, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, None, asked)
-        return [
+        return Extraction(
             Extracted(texts[index], score, keys[index] if keys else index)
             for index, score, _ in found
             if score is not None
-        ]
+        )
 
     @overload
     def embed(
@@ -549,6 +587,7 @@ class Model:
         unknown: Unknown = ...,
         truncate: bool = ...,
         normalize: bool = ...,
+        progress: bool = ...,
         output: Literal["numpy"] = ...,
     ) -> NDArray[np.float32]: ...
 
@@ -571,6 +610,7 @@ class Model:
         unknown: Unknown = "null",
         truncate: bool = False,
         normalize: bool = False,
+        progress: bool = False,
         output: Literal["numpy", "arrow"] = "numpy",
     ) -> NDArray[np.float32] | _native.ArrowArray:
         """The vectors of texts, a row a text; of one string its vector. `normalize` makes them as long as 1,
@@ -578,7 +618,8 @@ class Model:
 
         A missing text has no vector: a row of zeros in NumPy, null in Arrow. `unknown` says what a
         text has that is there and has none: the same (`null`), zeros (`zero`), a vector of length 1
-        made from the text itself (`hash`), or an exception (`error`).
+        made from the text itself (`hash`), or an exception (`error`). `progress=True` shows a bar where tqdm is
+        installed.
 
         >>> model = Model()
         >>> vectors = model.embed(["a quake", "an earthquake", None])
@@ -594,21 +635,31 @@ class Model:
             return self._native.embed_arrow(texts, asked, unknown)
         _expect("output", output, "numpy")
         one = isinstance(texts, str)
-        vectors = self._native.embed([texts] if one else texts, asked, unknown)
+        with _bar(progress) as tell:
+            vectors = self._native.embed([texts] if one else texts, asked, unknown, tell)
         if normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(lengths > 0, lengths, 1)
         return vectors[0] if one else vectors
 
     def encode(
-        self, sentences: Texts | str, *, normalize_embeddings: bool = False, **_: object
+        self, sentences: Texts | str, *, normalize_embeddings: bool = False, **others: object
     ) -> NDArray[np.float32]:
         """`embed`, called as sentence-transformers and model2vec call it; what else they take (batches,
-        devices, bars) has no meaning here and is passed over.
+        devices, bars) has no meaning here and is passed over, and refused where it would change the answer.
 
         >>> Model().encode(["a quake", "a cat"], batch_size=32, normalize_embeddings=True).shape
         (2, 256)
+        >>> Model().encode("a quake", truncate_dim=64)
+        Traceback (most recent call last):
+        ...
+        TypeError: truncate_dim: encode() gives all dimensions as float32 in NumPy, and takes nothing that changes that
         """
+        for name, value in others.items():
+            if name not in _WITHOUT_MEANING and value not in _AS_IT_IS.get(name, ()):
+                raise TypeError(
+                    f"{name}: encode() gives all dimensions as float32 in NumPy, and takes nothing that changes that"
+                )
         return self.embed(sentences, normalize=normalize_embeddings)
 
     def embedding_dims(self, *, method: str = "auto") -> int:
@@ -649,7 +700,7 @@ The closest words are "la" and "los", at a cosine of 0.72.
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = None if self.path == _DEFAULT else os.path.abspath(self.path)
-        return (shared, (path, self.fingerprint))
+        return (shared, (path, self.fingerprint, self._threads))
 
 
 def open(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
@@ -705,10 +756,10 @@ def _asked_for(
     }
 
 
-def _list(texts: Any) -> list[Any]:
+def _list(texts: Any, name: str) -> list[Any]:
     """A column as a list, of which one can take the texts that were found."""
     if isinstance(texts, (str, bytes, dict)):
-        raise TypeError(f"candidates: expected a column of texts, got {type(texts).__name__}")
+        raise TypeError(f"{name}: expected a column of texts, got {type(texts).__name__}")
     for name in ("to_pylist", "tolist", "to_list"):
         if hasattr(texts, name):
             return list(getattr(texts, name)())

@@ -53,6 +53,8 @@ class CognateVectorizer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Texts) -> NDArray[np.float32]:
         """The vectors of texts, a row a text."""
+        if isinstance(X, str):
+            raise ValueError("Iterable over raw text documents expected, string object received.")
         return self._model().embed(
             X, method=self.method, unknown=self.unknown, truncate=self.truncate
         )

@@ -1,6 +1,5 @@
 //! Flags of a question about every row of files.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,19 +9,19 @@ use cognate_rows::bulk::{BulkError, OnError, Options, Question, Task};
 
 use crate::cli::ask::refused;
 use crate::cli::choices::choice;
-use crate::cli::files::Reading;
-use crate::cli::{Failure, show, usage};
+use crate::cli::files::{Reading, file};
+use crate::cli::{Failure, usage};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rows of files")]
 pub(super) struct Files {
     /// Files whose rows are asked about, folders of them, or `-` for standard input: NDJSON, TSV or
-    /// CSV; .gz and .zst are read directly
+    /// CSV, or a text a line (.txt); .gz and .zst are read directly
     #[arg(long, value_name = "FILE", num_args = 1..)]
     input: Vec<PathBuf>,
-    /// File for the rows with what was found of them, packed if its name ends in .gz; or a folder,
-    /// for a file of each input, where those that are finished are not made again [default:
-    /// standard output]
+    /// File for the rows with what was found of them; its name says how: .ndjson, .tsv or .csv, .gz
+    /// or .zst behind it. Or a folder, for a file of each input, where those that are finished are not
+    /// made again [default: as they came, to standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// What becomes of a row whose texts are missing, empty, too long or unknown [default:
@@ -76,7 +75,7 @@ impl Files {
         let question = Question { engine, query, task };
         let options = Options {
             inputs: self.input,
-            output: self.output,
+            output: file(self.output),
             records: self.reading.records.options()?,
             on_error: self.on_error.unwrap_or(OnError::Null),
             bad_rows: self.reading.records.bad_rows(),
@@ -89,12 +88,6 @@ impl Files {
             BulkError::Query(error) => refused(error),
             other => other.into(),
         })?;
-        if options.output.is_some() {
-            return show(&report, json);
-        }
-        // Rows are on standard output; a closed standard error is no reason to fail.
-        let told = if json { serde_json::to_string(&report)? } else { report.to_string() };
-        let _ = writeln!(std::io::stderr(), "{}", told.trim_end());
-        Ok(())
+        self.reading.report(&report, options.output.as_deref(), json)
     }
 }

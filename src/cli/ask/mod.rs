@@ -39,7 +39,7 @@ pub(super) struct Chosen {
     /// Method, or `auto` for the model's choice
     #[arg(long, value_name = "NAME", default_value = "auto")]
     method: String,
-    /// Cut a text with too many tokens rather than refuse it
+    /// Cut a text that is too long rather than refuse it
     #[arg(long)]
     truncate: bool,
 }
@@ -49,7 +49,7 @@ pub(super) struct Chosen {
 pub(super) struct Asked {
     #[command(flatten)]
     chosen: Chosen,
-    /// Print as JSON, as the service answers
+    /// Print as JSON, as the service answers; of rows of files the report
     #[arg(long)]
     json: bool,
 }

@@ -245,10 +245,7 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
 }
 
 fn input_of(file: &Path) -> Result<Input, Failure> {
-    match file.as_os_str() == "-" {
-        true => Ok(Input::standard_input()?),
-        false => Ok(Input::open(file)?),
-    }
+    Ok(Input::open_stream(file)?)
 }
 
 /// The next item of a file; blank lines are skipped.

@@ -22,6 +22,10 @@ pub(in crate::cli) struct RecommendArgs {
     /// Judgements: qid, document, grade a row, or trec_eval's four columns
     #[arg(long, value_name = "FILE", num_args = 1..)]
     qrels: Vec<PathBuf>,
+    /// A log of what readers opened, in place of topics: records of reader, item and time, and FILES are the
+    /// items, each with id and text. Each reader waits for the last item, after --liked ones before it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["qrels", "topics", "draws"])]
+    clicks: Option<PathBuf>,
     /// Methods for pairs, separated by commas; `all` that the model can serve
     #[arg(long, value_delimiter = ',', default_value = "auto")]
     methods: Vec<String>,
@@ -57,7 +61,13 @@ pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
     let json = args.json.as_deref().filter(|path| path.as_os_str() != "-");
     let written: Vec<(&str, &Path)> = json.map(|path| ("--json", path)).into_iter().collect();
     let model = args.model.path()?;
-    let read = args.files.iter().chain(&args.qrels).chain([&model]).map(PathBuf::as_path);
+    let read = args
+        .files
+        .iter()
+        .chain(&args.qrels)
+        .chain(&args.clicks)
+        .chain([&model])
+        .map(PathBuf::as_path);
     if let Some(problem) = clash(&written, read) {
         return Err(usage(problem));
     }
@@ -67,12 +77,13 @@ pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
     let engine = Engine::open(&model, &OpenOptions::default())?;
     let options = RecommendOptions {
         files: args.files,
+        draws: if args.clicks.is_some() { 1 } else { args.draws },
         qrels: args.qrels,
+        clicks: args.clicks,
         methods: args.methods,
         measures: args.measure,
         liked: args.liked,
         topics: args.topics,
-        draws: args.draws,
         lambda: args.lambda,
         pool: args.pool,
         seed: args.seed,

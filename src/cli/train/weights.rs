@@ -12,7 +12,7 @@ use crate::cli::choices::choice;
 use crate::cli::files::bytes;
 use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
-use crate::cli::{Failure, MAX_EPOCHS, MAX_THREADS, count, show};
+use crate::cli::{Failure, MAX_EPOCHS, MAX_THREADS, count, show, usage};
 
 /// Help writes the default of `--memory` with its unit.
 const _: () = assert!(weights::KEPT_BYTES == 4 << 30);
@@ -40,7 +40,7 @@ const OF_TRAINING: [&str; 15] = [
 pub(in crate::cli) struct WeightsArgs {
     /// Labelled pairs: label (1 related, 0 not), text, text a row, or a header with label, text1,
     /// text2; .gz and .zst are read directly
-    #[arg(value_name = "PAIRS", required_unless_present = "import")]
+    #[arg(value_name = "PAIRS", required_unless_present_any = ["import", "export"])]
     couples: Vec<PathBuf>,
     /// Import the weights that --export wrote instead of training: this carries them
     /// over to other vectors
@@ -49,8 +49,8 @@ pub(in crate::cli) struct WeightsArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Model file to write; may be the same
-    #[arg(short, long)]
-    output: PathBuf,
+    #[arg(short, long, required_unless_present = "export")]
+    output: Option<PathBuf>,
     /// Name of the set of weights; one that is there is replaced [default: loss and measure, or
     /// what the imported file says]
     #[arg(long, value_name = "NAME")]
@@ -91,7 +91,7 @@ pub(in crate::cli) struct WeightsArgs {
     /// Labelled pairs to evaluate the weights on [default: a tenth of PAIRS, which is not trained on]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
-    /// Also write the weights as JSON
+    /// Also write the weights as JSON; without PAIRS those that the model has, and nothing else
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
     /// Write one HTML page with the course of the training
@@ -113,14 +113,11 @@ fn kappa(text: &str) -> Result<Kappa, String> {
 }
 
 impl WeightsArgs {
-    fn usage(&self) -> Use {
-        if self.default { Use::This } else { Use::AsBefore }
-    }
-
     fn options(self) -> Result<WeightsOptions, Failure> {
+        let output = self.output.ok_or_else(|| usage("-o is missing: the model file to write"))?;
         Ok(WeightsOptions {
-            usage: self.usage(),
-            run: self.checkpoint.files(self.output, self.report),
+            usage: if self.default { Use::This } else { Use::AsBefore },
+            run: self.checkpoint.files(output, self.report),
             couples: self.couples,
             validation: self.valid,
             model: self.model.path()?,
@@ -141,12 +138,20 @@ impl WeightsArgs {
 
 pub(super) fn run(args: WeightsArgs) -> Result<(), Failure> {
     let as_json = args.json;
-    if let Some(file) = &args.import {
+    if let (Some(file), []) = (&args.export, &*args.couples) {
+        if args.output.is_some() {
+            return Err(usage("-o is for weights that are trained on PAIRS"));
+        }
+        let model = args.model.path()?;
+        let done = weights::export_stored(&model, args.set.as_deref(), file);
+        return show(&done.map_err(refused)?, as_json);
+    }
+    if let (Some(file), Some(output)) = (&args.import, &args.output) {
         let options = ImportOptions {
             file: file.clone(),
-            usage: args.usage(),
+            usage: if args.default { Use::This } else { Use::AsBefore },
             model: args.model.path()?,
-            output: args.output,
+            output: output.clone(),
             set: args.set,
         };
         return show(&weights::import(&options).map_err(refused)?, as_json);

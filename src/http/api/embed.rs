@@ -42,7 +42,7 @@ pub struct EmbedRequest<'b> {
     /// What stands in the place of the vector of a text that has none: empty, too long, or without a
     /// known word.
     pub(crate) unknown: Option<UnknownVector>,
-    /// Cut a text with too many tokens rather than refuse it.
+    /// Cut a text that is too long rather than refuse it.
     pub(crate) truncate: Option<bool>,
     /// What only other dialects ask for.
     #[serde(skip)]
@@ -386,7 +386,7 @@ pub(crate) struct EmbedParameters {
     pub(crate) oov: Option<OovPolicy>,
     /// `application/x-ndjson` only: what stands in the place of the vector of a text that has none.
     pub(crate) unknown: Option<UnknownVector>,
-    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
+    /// `application/x-ndjson` only: cut a text that is too long rather than refuse it.
     pub(crate) truncate: Option<bool>,
 }
 

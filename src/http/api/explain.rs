@@ -49,7 +49,7 @@ pub(crate) struct ExplainRequest<'b> {
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
     oov: Option<OovPolicy>,
-    /// Cut a text with too many tokens rather than refuse it.
+    /// Cut a text that is too long rather than refuse it.
     truncate: Option<bool>,
 }
 

@@ -57,7 +57,7 @@ pub struct SimilarityRequest<'b> {
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
     oov: Option<OovPolicy>,
-    /// Cut a text with too many tokens rather than refuse it.
+    /// Cut a text that is too long rather than refuse it.
     truncate: Option<bool>,
     /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
     coverage: Option<bool>,
@@ -85,7 +85,7 @@ pub(crate) struct SimilarityParameters {
     /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
     /// answered by score 0 and a reason, or by an error.
     pub(crate) oov: Option<OovPolicy>,
-    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
+    /// `application/x-ndjson` only: cut a text that is too long rather than refuse it.
     pub(crate) truncate: Option<bool>,
     /// `application/x-ndjson` only: adds `opposes` to each line, how its texts are opposed.
     pub(crate) return_opposes: Option<bool>,

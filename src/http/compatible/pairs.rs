@@ -62,7 +62,7 @@ pub(super) struct Sides<'b> {
     /// JSON pointer to the field that has them.
     pub right_field: &'static str,
     pub target: Target<'b>,
-    /// Whether a text with too many tokens is cut.
+    /// Whether a text that is too long is cut.
     pub truncate: bool,
 }
 

@@ -77,7 +77,7 @@ pub(super) struct RerankRequest<'b> {
     top_k: Option<Option<Whole>>,
     /// Voyage's name of `truncate`.
     truncation: Option<Truncate>,
-    /// Cut a text with too many tokens, as is done unless this is false.
+    /// Cut a text that is too long, as is done unless this is false.
     truncate: Option<Truncate>,
     /// Repeat each result's text.
     return_documents: Option<bool>,

@@ -55,7 +55,7 @@ pub(super) struct TeiEmbedRequest<'b> {
     inputs: Input<'b>,
     /// Give every vector length 1, as is done unless this is false.
     pub(super) normalize: Option<bool>,
-    /// Cut a text with too many tokens, as is done unless this is false.
+    /// Cut a text that is too long, as is done unless this is false.
     truncate: Option<Truncate>,
     /// How many of a vector's first numbers are wanted, 0 for all.
     dimensions: Option<Whole>,
@@ -116,7 +116,7 @@ pub(super) struct Sentences<'b> {
 /// How they are compared.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Parameters {
-    /// Cut a text with too many tokens, as is done unless this is false.
+    /// Cut a text that is too long, as is done unless this is false.
     truncate: Option<Truncate>,
 }
 

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::request::json::trace::{Kind, Problem, Trace, Traced};
+use crate::http::settings::nearest;
 
 /// A field that has a meaning even if it is null.
 pub(crate) fn given<'de, T, D>(from: D) -> Result<Option<Option<T>>, D::Error>
@@ -95,7 +96,13 @@ fn refusal(problem: &Problem) -> ApiError {
         }
         Kind::Missing(field) => format!("the field `{field}` is missing").into(),
         Kind::UnknownField(known) if !known.is_empty() => {
-            format!("unknown field{}; expected {}", named(&problem.pointer()), one_of(known)).into()
+            let name = named(&problem.pointer());
+            let near = name
+                .as_ref()
+                .and_then(|name| nearest(name, known.iter().map(|&known| known.to_owned())));
+            let name = name.map_or_else(String::new, |name| format!(" `{name}`"));
+            let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+            format!("unknown field{name}; {near}expected {}", one_of(known)).into()
         }
         Kind::UnknownWord(known) if !known.is_empty() => {
             format!("unknown value; expected {}", one_of(known)).into()
@@ -110,12 +117,12 @@ fn refusal(problem: &Problem) -> ApiError {
     ApiError::at(Code::InvalidField, problem.pointer(), detail)
 }
 
-/// The name of an unknown field, if it looks like a name and not like a text.
-fn named(pointer: &Pointer) -> String {
+/// The name of an unknown field, where it looks like the name of one and not like a text.
+fn named(pointer: &Pointer) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     match pointer.segments().last() {
-        Some(Segment::Key(name)) if name.bytes().all(is_plain) => format!(" `{name}`"),
-        _ => String::new(),
+        Some(Segment::Key(name)) if name.bytes().all(is_plain) => Some(name.to_string()),
+        _ => None,
     }
 }
 
@@ -183,6 +190,16 @@ mod tests {
             let (got, pointer, detail) = refused(body);
             assert_eq!((got, pointer.as_str()), (code, at), "{body}");
             assert!(!detail.contains("secret"), "{detail}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_field_is_told_the_nearest() {
+        for misspelt in ["topK", "top-k", "topk"] {
+            let (_, _, detail) = refused(&format!(r#"{{"pairs":[],"{misspelt}":1}}"#));
+            let told =
+                format!("unknown field `{misspelt}`; did you mean `top_k`? expected `pairs` or");
+            assert!(detail.starts_with(&told), "{detail}");
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Selection<'r> {
     pub measure: Option<Measure>,
     pub opposites: Option<Opposites>,
     pub oov: Option<OovPolicy>,
-    /// Whether a text with too many tokens is cut.
+    /// Whether a text that is too long is cut.
     pub truncate: Option<bool>,
     pub coverage: Option<bool>,
     /// The least share of known words of a text that is ranked for.

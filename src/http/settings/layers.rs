@@ -245,9 +245,9 @@ impl Loaded {
     }
 }
 
-/// The known name nearest to a misspelt one, if it is near: a third of the letters may be wrong,
-/// missing, extra or swapped with the next.
-fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
+/// The known name nearest to a misspelt one, if it is near: a letter in three may be wrong,
+/// missing, too many or swapped with the next.
+pub fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let plain = |name: &str| {
         let name = name.trim_start_matches('-').to_lowercase().replace('-', "_");
         name.trim_start_matches(&VARIABLES.to_lowercase()).to_owned()

@@ -15,7 +15,9 @@ pub use checks::{Environment, Outlook};
 use cognate::engine::TextLimits;
 use cognate::model::OpenOptions;
 use cognate::model::format::Limits;
-pub use layers::{FILE_VARIABLE, Layers, Loaded, Origin, Problem, SettingsFile, read_text};
+pub use layers::{
+    FILE_VARIABLE, Layers, Loaded, Origin, Problem, SettingsFile, nearest, read_text,
+};
 pub use list::{LIST, Setting, Settings};
 pub use value::{DatabaseUrl, NamedModel, RawValue, Rule, ValueShape};
 pub use written::example;

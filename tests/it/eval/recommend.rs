@@ -92,3 +92,33 @@ fn more_topics_than_liked_texts_are_refused() {
     let output = cognate(folder.path(), &[RUN.as_slice(), &["--topics=3"]].concat());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+/// Ann opened east, north and then north again, which she is waiting for as the last; Bob opened one item.
+#[test]
+fn a_log_of_clicks_says_what_readers_wait_for() {
+    let items = "id,text\ne,east\nn,north\nnn,north north\nx,northeast\n";
+    let clicks = "{\"reader\":\"ann\",\"item\":\"nn\",\"time\":30}\n\
+                  {\"reader\":\"ann\",\"item\":\"n\",\"time\":20}\n\
+                  {\"reader\":\"ann\",\"item\":\"e\",\"time\":10}\n\
+                  {\"reader\":\"ann\",\"item\":\"gone\",\"time\":40}\n\
+                  {\"reader\":\"bob\",\"item\":\"e\",\"time\":10}\n";
+    let folder = compass(&[("items.csv", items), ("clicks.ndjson", clicks)]);
+    let run = |more: &[&str]| {
+        let asked = ["eval", "recommend", "items.csv", "--clicks=clicks.ndjson"];
+        let model = ["--model=m.safetensors", "--methods=avg-cos", "--liked=2"];
+        cognate(folder.path(), &[&asked[..], &model, more].concat())
+    };
+    let output = run(&["--json", "-"]);
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["clicks"], &report["files"][0]["topics"]), (&true.into(), &1.into()));
+    // The latest of what was liked is north; by the mean of both, northeast stands first.
+    assert_eq!(figure(&report, "1 liked", "map"), 1.0);
+    assert_eq!(figure(&report, "2 liked, best", "map"), 1.0);
+    assert_eq!(figure(&report, "2 liked, mean", "map"), 0.5);
+    let table = String::from_utf8(run(&[]).stdout).unwrap();
+    assert!(table.contains("items, avg-cos: 1 readers of the log, 4 texts"), "{table}");
+    std::fs::write(folder.path().join("clicks.ndjson"), clicks.replace("30", "\"soon\"")).unwrap();
+    let refused = String::from_utf8(run(&[]).stderr).unwrap();
+    assert!(refused.contains("clicks.ndjson, line 1: `time`: expected"), "{refused}");
+}

@@ -97,7 +97,11 @@ async fn no_refusal_names_a_type_of_rust() {
         ("/rank", json!({"oov": {"score": 1}}), "wrong type: expected a string"),
         ("/similarity", json!({"oov": true}), "wrong type: expected a string"),
         ("/rank", json!({"top_k": "3"}), "wrong type: expected a whole number from 1 to 100000"),
-        ("/embed", json!({"text": "a"}), "unknown field `text`; expected one of `texts`, "),
+        (
+            "/embed",
+            json!({"text": "a"}),
+            "unknown field `text`; did you mean `texts`? expected one of `texts`, ",
+        ),
         ("/embed", json!({"oov": "no"}), "unknown value; expected `score` or `error`"),
     ] {
         let answer = app.post(path, body.to_string()).await.refusal(422, "invalid_field");

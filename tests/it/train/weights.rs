@@ -159,6 +159,14 @@ fn weights_are_carried_over_to_other_vectors_without_training() {
     let folder = folder();
     let folder = folder.path();
     trained(folder, "m.safetensors", &["--kappa", "4", "--export", "w.json"]);
+    let stored = ["train", "weights", "--export", "stored.json", "--model", "m.safetensors"];
+    let output = cognate(folder, &stored);
+    assert!(output.status.success(), "{output:?}");
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert_eq!(read("stored.json"), read("w.json"));
+    let unknown = cognate(folder, &[&stored[..], &["--set", "other"]].concat());
+    let told = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(told.contains("the sets of the model are median-euclidean"), "{told}");
     vectors(folder, "wide.safetensors", 30);
     let import = |file: &str, more: &[&str]| {
         let arguments = ["train", "weights", "--import", file, "--model", "wide.safetensors"];

@@ -142,14 +142,19 @@ impl Engine {
         query: &Query,
         place: Place,
     ) -> Result<bool, QueryError> {
-        self.begin(phrase, text);
+        self.begin(phrase, text, query);
         self.finish(phrase, text, query, place)
     }
 
-    /// Begins to read a text; after the other texts of a block have begun too,
-    /// [`finish`](Self::finish) ends the reading of each.
-    fn begin(&self, phrase: &mut Phrase<'_>, text: &str) {
-        // A longer text is refused before it is read.
+    /// A text as far as it is read where too long ones are cut.
+    fn cut<'t>(&self, text: &'t str, query: &Query) -> &'t str {
+        if query.truncate { self.limits.cut(text) } else { text }
+    }
+
+    /// Begins to read a text, before others and then this one are [finished](Self::finish).
+    fn begin(&self, phrase: &mut Phrase<'_>, text: &str, query: &Query) {
+        let text = self.cut(text, query);
+        // A longer text is refused before it is looked at.
         if text.len() <= self.limits.bytes {
             phrase.begin(text, self.limits.tokens);
         }
@@ -163,7 +168,8 @@ impl Engine {
         query: &Query,
         place: Place,
     ) -> Result<bool, QueryError> {
-        self.limits.check_text(text, place)?;
+        let read = self.cut(text, query);
+        self.limits.check_text(read, place)?;
         let most = self.limits.tokens;
         let tokens = phrase.finish();
         // A token can become several words; kernels are sized for the limit.
@@ -177,7 +183,7 @@ impl Engine {
         if info.reads == Reads::Words && !phrase.has_sound_rows() {
             return Err(QueryError::NonFinite { method: info.name });
         }
-        Ok(cut)
+        Ok(cut || read.len() < text.len())
     }
 
     /// Finishes a text of a list that was begun; a text that cannot be scored is left out unless
@@ -221,7 +227,7 @@ impl Engine {
         query: &Query,
         place: Place,
     ) -> Result<Item, QueryError> {
-        self.begin(phrase, text);
+        self.begin(phrase, text, query);
         self.finish_item(phrase, text, query, place)
     }
 

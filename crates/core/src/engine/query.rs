@@ -52,7 +52,7 @@ pub struct Query {
     /// Otherwise it is listed, with the reason. The query of a ranking must be neither empty nor too
     /// long in any case.
     pub refuse_unscored: bool,
-    /// Whether a text with too many tokens is cut, not refused.
+    /// Whether a text that is too long is cut at the limit that it reaches first, not refused.
     pub truncate: bool,
     /// Whether the share of known words of each text is returned.
     pub coverage: bool,

@@ -76,8 +76,8 @@ impl Engine {
             let (first, before) = (number * BLOCK, answer.unscored.len());
             for ([one, other], pair) in phrases.iter_mut().zip(block) {
                 let (a, b) = pair.texts();
-                self.begin(one, a);
-                self.begin(other, b);
+                self.begin(one, a, query);
+                self.begin(other, b, query);
             }
             for (index, (phrases, pair)) in (first..).zip(phrases.iter_mut().zip(block)) {
                 self.finish_pair(phrases, pair.texts(), (info, query), index, &mut answer)?;

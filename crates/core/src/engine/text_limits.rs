@@ -17,6 +17,16 @@ impl TextLimits {
     /// The default limits.
     pub const DEFAULT: Self = Self { bytes: 32 << 10, chars: 8192, tokens: 512 };
 
+    /// The beginning of a text that has no more bytes and characters than these.
+    pub(super) fn cut<'t>(&self, text: &'t str) -> &'t str {
+        if text.len() <= self.bytes.min(self.chars) {
+            return text;
+        }
+        let ends = text.char_indices().map(|(at, character)| at + character.len_utf8());
+        let end = ends.take(self.chars).take_while(|&end| end <= self.bytes).last();
+        text.get(..end.unwrap_or(0)).unwrap_or(text)
+    }
+
     /// Refuses an empty or overlong text.
     pub fn check_text(&self, text: &str, place: Place) -> Result<(), QueryError> {
         if text.len() > self.bytes {

@@ -99,6 +99,12 @@ fn overlong_texts_are_refused_or_cut() {
     assert_eq!(too_long(A), QueryError::TooManyTokens { place, limit: 3, actual: 5 });
 
     let cutting = Query { truncate: true, ..query };
+    for gap in [50, 60] {
+        let long = format!("quake{:gap$}york", "");
+        let answer = engine.embed(&[&long, "quake"], &cutting).unwrap();
+        assert_eq!(answer.truncated, [0], "cut at bytes and characters as at tokens");
+        assert_eq!(answer.vectors[0], answer.vectors[1]);
+    }
     let answer = engine.embed(&[A, "the quake hits", "quake"], &cutting).unwrap();
     assert_eq!(answer.truncated, [0]);
     assert_eq!((answer.tokens[0], answer.known[0]), (5, 3), "the rest was never looked up");

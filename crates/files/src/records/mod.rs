@@ -8,7 +8,7 @@ mod table;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
 pub use reader::{Options, Records};
@@ -20,8 +20,19 @@ pub use table::{Added, Appender};
 
 use crate::input::shown;
 use crate::records::table::Cells;
+use crate::written::is_packed;
 
 const RECORD_BYTES: usize = 4 << 20;
+
+/// Endings of names that promise something else than rows of text.
+const NOT_WRITTEN: [&str; 12] =
+    ["arrow", "bz2", "db", "feather", "html", "ipc", "json", "npy", "npz", "parquet", "xlsx", "xz"];
+
+/// The ending of a file's name in lower case, before `.gz` or `.zst`.
+fn ending(path: &Path) -> Option<String> {
+    let unpacked = if is_packed(path) { path.with_extension("") } else { path.to_owned() };
+    Some(unpacked.extension()?.to_str()?.to_ascii_lowercase())
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -37,16 +48,34 @@ impl Format {
     pub const CSV: Self = Self::Csv(b',');
 
     pub fn of_path(path: &Path) -> Option<Self> {
-        let unpacked = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("gz" | "zst") => path.with_extension(""),
-            _ => PathBuf::from(path),
-        };
-        match unpacked.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        match ending(path)?.as_str() {
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "tsv" | "tab" => Some(Self::Tsv),
             "csv" => Some(Self::CSV),
             _ => None,
         }
+    }
+
+    /// The format that the name of an output asks for; `None` leaves records as they were read.
+    pub fn of_output(path: &Path) -> Result<Option<Self>, String> {
+        let other = |ending: &String| NOT_WRITTEN.contains(&ending.as_str());
+        match ending(path).filter(other) {
+            Some(ending) => Err(format!(
+                "{}: rows are not written as .{ending}; name it .ndjson, .tsv or .csv, with .gz or .zst \
+                 behind it or without",
+                path.display()
+            )),
+            None => Ok(Self::of_path(path)),
+        }
+    }
+
+    /// Refuses the name of an output that is always written in this format and says another.
+    pub fn only(self, path: &Path) -> Result<(), String> {
+        let read = Self::of_output(path)?.filter(|asked| *asked != self);
+        let name = if self == Self::Ndjson { "NDJSON" } else { "TSV" };
+        let refused =
+            format!("{}: it is written as {name}, whatever its name says", path.display());
+        read.map_or(Ok(()), |_| Err(refused))
     }
 
     fn of_line(line: &[u8]) -> Self {
@@ -327,11 +356,12 @@ mod tests {
         let objects = b"{\"text\":1}\n{\"text\":\n[]\n";
         let bad = told(&[(2, "{\"text\":"), (3, "[]")]);
         assert_eq!(sound(objects, Format::Ndjson), (vec!["{\"text\":1}".into()], bad));
-        // A line without an end cannot be passed over.
-        let long = format!("text\n{}", "x".repeat(5 << 20));
+        let long = format!("text\n{}\nshort", "x".repeat(5 << 20));
         let mut read = records(&long, Some(Format::CSV), false).unwrap();
         assert!(read.read().is_err());
-        assert!(!read.is_passable());
+        assert!(read.is_passable() && read.raw().len() == 1000);
+        assert_eq!(read.read().unwrap().unwrap().raw(), "short");
+        assert_eq!(read.line(), 3);
     }
 
     #[test]

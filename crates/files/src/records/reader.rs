@@ -5,8 +5,13 @@ use std::path::Path;
 use crate::input::Input;
 use crate::progress::Progress;
 use crate::records::table::{Cells, Cutter};
-use crate::records::{Column, Fields, Format, Object, RECORD_BYTES, Record, table};
+use crate::records::{Column, Fields, Format, Object, RECORD_BYTES, Record, ending, table};
 use crate::{Place, ReadError};
+
+/// The column of a file with a text a line.
+const TEXT: &str = "text";
+/// Bytes of a line that is too long by which it can be found.
+const SHOWN_BYTES: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
@@ -29,22 +34,35 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens a file, or standard input if the path is `-`.
+    /// Opens a file, a pipe, or standard input where the path is `-`. A `.txt` without tabs or objects
+    /// holds a text a line, in a column `text`.
     pub fn open(path: &Path, options: Options) -> Result<Self, ReadError> {
         let format = options.format.or_else(|| Format::of_path(path));
-        let options = Options { format, ..options };
-        match path.as_os_str() == "-" {
-            true => Self::new(Input::standard_input()?, options),
-            false => Self::new(Input::open(path)?, options),
+        let mut input = Input::open_stream(path)?;
+        let is_text = ending(path).is_some_and(|ending| ending == "txt");
+        if is_text && format.is_none() && !options.headless {
+            let line = input.peek_line(RECORD_BYTES)?.unwrap_or_default();
+            if Format::of_line(line) == Format::CSV && line != TEXT.as_bytes() {
+                let options = Options { format: Some(Format::Tsv), headless: true };
+                let mut records = Self::new(input, options)?;
+                records.cells.names = vec![TEXT.to_owned()];
+                return Ok(records);
+            }
         }
+        Self::new(input, Options { format, ..options })
     }
 
     pub fn new(mut input: Input, options: Options) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
-        let looks = match options.format {
-            Some(format) => format,
-            None => Format::of_line(input.peek_line(RECORD_BYTES)?.unwrap_or_default()),
-        };
+        let line = input.peek_line(RECORD_BYTES)?.unwrap_or_default();
+        let looks = options.format.unwrap_or_else(|| Format::of_line(line));
+        let array = line.trim_ascii().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+        if !matches!(looks, Format::Tsv)
+            && array.is_some_and(|rest| matches!(rest, [] | [b'{', ..]))
+        {
+            let problem = "a JSON array; an object a line is read: `jq -c '.[]'` makes such lines";
+            return Err(input.unsupported(problem));
+        }
         let mut records = Self {
             input,
             format: looks,
@@ -82,6 +100,19 @@ impl Records {
         Ok(())
     }
 
+    /// Takes the first row of records without a header for one if it has these names; whether objects or
+    /// rows have them.
+    pub fn take_header(&mut self, names: &[&str]) -> Result<bool, ReadError> {
+        if self.format == Format::Ndjson {
+            return Ok(true);
+        }
+        let there = names.iter().all(|name| self.cells.iter().any(|cell| cell == *name));
+        if there {
+            self.read_header(false)?;
+        }
+        Ok(there)
+    }
+
     pub fn format(&self) -> Format {
         self.format
     }
@@ -98,6 +129,10 @@ impl Records {
     /// The column with this name, or else with this number, from 1. For objects every name is
     /// accepted, because their fields are not known before they are read.
     pub fn column(&self, name: &str) -> Result<Column, ReadError> {
+        if self.cells.names.iter().filter(|known| *known == name).count() > 1 {
+            let problem = format!("several columns are called `{name}`: name one by its number");
+            return Err(self.input.malformed(Place::Line(1), problem));
+        }
         self.find(name).ok_or_else(|| {
             let known = self.cells.names.join(", ");
             let mut problem = format!("expected a column `{name}`; the columns are {known}");
@@ -197,6 +232,13 @@ impl Records {
                          closed"
                     )));
                 }
+                Err(error @ ReadError::Malformed { .. }) => {
+                    let beginning = self.input.skip_line(SHOWN_BYTES)?;
+                    self.raw = String::from_utf8_lossy(&beginning).into_owned();
+                    self.line = number;
+                    self.pass_over();
+                    return Err(error);
+                }
                 line => line?,
             };
             let Some(line) = line else {
@@ -237,7 +279,8 @@ impl Records {
             }
         }
     }
-    /// Skips a record whose cells cannot be split.
+
+    /// Lets a record go of which no cells can be had.
     fn pass_over(&mut self) {
         self.passable = true;
         self.cutter = Cutter::new(self.format);

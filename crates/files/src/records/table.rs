@@ -129,6 +129,7 @@ pub enum Added<'a> {
 
 #[derive(Debug)]
 pub struct Appender {
+    read: Format,
     format: Format,
     names: Vec<String>,
     chosen: Option<Vec<Field>>,
@@ -147,7 +148,7 @@ impl Appender {
     pub fn new(format: Format, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         let (cutter, cells) = (Cutter::new(format), Cells::default());
-        Self { format, names, chosen: None, cutter, cells }
+        Self { read: format, format, names, chosen: None, cutter, cells }
     }
 
     /// Writes only these fields, in this order: added ones, and those that `records` have, by name or
@@ -155,9 +156,34 @@ impl Appender {
     pub fn choose(&mut self, fields: &[String], records: &Records) -> Result<(), ReadError> {
         let field = |name: &String| match self.names.iter().position(|added| added == name) {
             Some(at) => Ok(Field::Added(at)),
-            None => records.column(name).map(Field::Own),
+            None => records.column(name).map(|column| match column.at {
+                Some(at) => Field::own(at, records),
+                None => Field::Own(column),
+            }),
         };
         self.chosen = Some(fields.iter().map(field).collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
+    /// Writes in another format than that of `records`. Objects may have different fields, so those of a
+    /// table must have been chosen.
+    pub fn write_as(&mut self, format: Format, records: &Records) -> Result<(), ReadError> {
+        let same = match (format, self.read) {
+            (Format::Csv(_), Format::Csv(delimiter)) => delimiter != b'\t',
+            (format, read) => format.delimiter() == read.delimiter(),
+        };
+        if same {
+            return Ok(());
+        }
+        if self.chosen.is_none() {
+            if self.read == Format::Ndjson {
+                let problem = "objects are written as rows of the columns that --columns names";
+                return Err(records.wrong(problem));
+            }
+            let own = (0..records.names().len()).map(|at| Field::own(at, records));
+            self.chosen = Some(own.chain((0..self.names.len()).map(Field::Added)).collect());
+        }
+        self.format = format;
         Ok(())
     }
 
@@ -167,30 +193,38 @@ impl Appender {
 
     /// Appends the header with the new names to `out`; nothing for objects.
     pub fn header(&mut self, header: Option<&str>, out: &mut String) {
-        if let (Some(header), Some(_)) = (header, self.format.delimiter()) {
+        if self.format == Format::Ndjson {
+            return;
+        }
+        if let Some(header) = header {
             let names = self.names.clone();
             let names: Vec<_> = names.iter().map(|name| Added::Text(name)).collect();
             self.record(header, &names, out);
+        } else if let (Format::Ndjson, Some(chosen)) = (self.read, &self.chosen) {
+            for (place, field) in chosen.iter().enumerate() {
+                self.delimit(place, out);
+                self.cell(self.name(field), out);
+            }
+            out.push('\n');
         }
     }
 
     /// Appends a record and its line end to `out`. Names without a value are left out.
     pub fn record(&mut self, raw: &str, values: &[Added<'_>], out: &mut String) {
-        if self.format != Format::Ndjson && self.chosen.is_some() {
+        if self.read != Format::Ndjson && self.chosen.is_some() {
             self.cut(raw);
         }
-        match (self.format, &self.chosen) {
-            (Format::Ndjson, None) => self.object(raw, values, out),
-            (Format::Ndjson, Some(chosen)) => self.chosen_object(raw, values, chosen, out),
-            (Format::Tsv | Format::Csv(_), None) => self.row(raw, values, out),
-            (Format::Tsv | Format::Csv(_), Some(chosen)) => self.chosen_row(values, chosen, out),
+        match (self.read, &self.chosen) {
+            (_, Some(chosen)) => self.chosen(raw, values, chosen, out),
+            (Format::Ndjson, None) if !values.is_empty() => self.object(raw, values, out),
+            (_, None) => self.row(raw, values, out),
         }
     }
 
     fn row(&self, raw: &str, values: &[Added<'_>], out: &mut String) {
         out.push_str(raw);
         for value in values {
-            self.delimit(out);
+            self.delimit(1, out);
             self.value(value, out);
         }
         out.push('\n');
@@ -198,37 +232,66 @@ impl Appender {
 
     /// Splits a row, which was complete when it was read.
     fn cut(&mut self, raw: &str) {
-        if matches!(self.format, Format::Csv(_)) {
+        if matches!(self.read, Format::Csv(_)) {
             for line in raw.split('\n') {
                 self.cutter.take(line.as_bytes());
             }
         }
-        let _ = cut(raw, self.format, &mut self.cutter, &mut self.cells);
+        let _ = cut(raw, self.read, &mut self.cutter, &mut self.cells);
     }
 
-    fn chosen_row(&self, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
+    /// Writes the chosen fields of an object, or of the row that was cut.
+    fn chosen(&self, raw: &str, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
+        let (from_objects, to_objects) =
+            (self.read == Format::Ndjson, self.format == Format::Ndjson);
+        // An object was parsed before, when it was read.
+        let object = from_objects.then(|| Object::read(raw).unwrap_or(Object(Vec::new())));
+        out.push_str(if to_objects { "{" } else { "" });
         for (place, field) in chosen.iter().enumerate() {
-            if place > 0 {
-                self.delimit(out);
+            self.delimit(place, out);
+            if to_objects {
+                quoted(self.name(field), out);
+                out.push(':');
             }
-            match field {
-                Field::Own(column) => {
+            match (field, &object) {
+                (Field::Added(at), _) => {
+                    self.value(values.get(*at).unwrap_or(&Added::Nothing), out);
+                }
+                (Field::Own(column), None) => {
                     let cell = column.at.and_then(|at| self.cells.get(at));
                     self.cell(cell.unwrap_or_default(), out);
                 }
-                Field::Added(at) => self.value(values.get(*at).unwrap_or(&Added::Nothing), out),
+                (Field::Own(column), Some(object)) if to_objects => {
+                    out.push_str(object.value(&column.name).unwrap_or("null"));
+                }
+                (Field::Own(Column { name, .. }), Some(object)) => {
+                    let text =
+                        object.text(name).unwrap_or_else(|_| object.value(name).map(Into::into));
+                    self.cell(&text.unwrap_or_default(), out);
+                }
             }
         }
-        out.push('\n');
+        out.push_str(if to_objects { "}\n" } else { "\n" });
     }
 
-    fn delimit(&self, out: &mut String) {
-        out.push(self.format.delimiter().unwrap_or(b' ').into());
+    fn name<'f>(&'f self, field: &'f Field) -> &'f str {
+        match field {
+            Field::Own(column) => &column.name,
+            Field::Added(at) => self.names.get(*at).map_or("", String::as_str),
+        }
+    }
+
+    /// Separates a field from the one before it.
+    fn delimit(&self, place: usize, out: &mut String) {
+        if place > 0 {
+            out.push(self.format.delimiter().unwrap_or(b',').into());
+        }
     }
 
     fn value(&self, value: &Added<'_>, out: &mut String) {
         match value {
             Added::Text(text) => self.cell(text, out),
+            value if self.format == Format::Ndjson => value.json(out),
             // Writing to a string cannot fail.
             Added::Row(numbers) => {
                 for (at, number) in numbers.iter().enumerate() {
@@ -243,6 +306,7 @@ impl Appender {
 
     fn cell(&self, text: &str, out: &mut String) {
         match self.format {
+            Format::Ndjson => quoted(text, out),
             Format::Csv(delimiter) if text.contains(['"', delimiter.into(), '\n', '\r']) => {
                 out.push('"');
                 out.push_str(&text.replace('"', "\"\""));
@@ -250,7 +314,7 @@ impl Appender {
             }
             Format::Csv(_) => out.push_str(text),
             // This format has no quoting, so characters that would end the cell become spaces.
-            _ => out.push_str(&text.replace(['\t', '\n', '\r'], " ")),
+            Format::Tsv => out.push_str(&text.replace(['\t', '\n', '\r'], " ")),
         }
     }
 
@@ -258,35 +322,23 @@ impl Appender {
         let body = raw.trim_ascii_end();
         let body = body.strip_suffix('}').unwrap_or(body).trim_ascii_end();
         out.push_str(body);
-        let mut separator = if body.ends_with('{') { "" } else { "," };
-        for (name, value) in self.names.iter().zip(values) {
-            out.push_str(separator);
-            separator = ",";
+        let first = usize::from(!body.ends_with('{'));
+        for (place, (name, value)) in self.names.iter().zip(values).enumerate() {
+            self.delimit(first + place, out);
             quoted(name, out);
             out.push(':');
-            value.json(out);
+            self.value(value, out);
         }
         out.push_str("}\n");
     }
+}
 
-    fn chosen_object(&self, raw: &str, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
-        // The object was parsed before, when it was read.
-        let object = Object::read(raw).unwrap_or(Object(Vec::new()));
-        out.push('{');
-        for (place, field) in chosen.iter().enumerate() {
-            out.push_str(if place == 0 { "" } else { "," });
-            let name = match field {
-                Field::Own(column) => Some(&column.name),
-                Field::Added(at) => self.names.get(*at),
-            };
-            quoted(name.map_or("", String::as_str), out);
-            out.push(':');
-            match field {
-                Field::Own(column) => out.push_str(object.value(&column.name).unwrap_or("null")),
-                Field::Added(at) => values.get(*at).unwrap_or(&Added::Nothing).json(out),
-            }
-        }
-        out.push_str("}\n");
+impl Field {
+    fn own(at: usize, records: &Records) -> Self {
+        Self::Own(Column {
+            name: records.names().get(at).cloned().unwrap_or_default(),
+            at: Some(at),
+        })
     }
 }
 
@@ -298,7 +350,6 @@ fn quoted(text: &str, out: &mut String) {
 impl Added<'_> {
     fn json(&self, out: &mut String) {
         match self {
-            Self::Text(text) => quoted(text, out),
             Self::Row(numbers) => {
                 out.push('[');
                 for (at, &number) in numbers.iter().enumerate() {

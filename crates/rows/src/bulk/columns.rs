@@ -1,6 +1,7 @@
 //! Rows of Parquet and Arrow files (IPC, also called Feather): read in batches, and written back
 //! with the answer's columns after all others.
 
+use std::collections::HashSet;
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(super) fn into_one(
     report: &mut Report,
 ) -> Result<u64, BulkError> {
     let path = output.unwrap_or(Path::new("standard output"));
-    let mut writer: Option<Writer> = None;
+    let (mut writer, mut asked) = (None::<Writer>, HashSet::new());
     for input in inputs {
         let mut reader = Reader::open(input, read, question, options)?;
         let writer = match &mut writer {
@@ -52,7 +53,7 @@ pub(super) fn into_one(
             Some(writer) => writer,
             none => none.insert(Writer::create(path, written, &reader, question, options)?),
         };
-        answer_all(&mut reader, writer, question, options.on_error, report)?;
+        answer_all(&mut reader, writer, question, options.on_error, (report, &mut asked))?;
     }
     writer.map_or(Ok(0), Writer::finish)
 }
@@ -112,15 +113,18 @@ impl Reader {
         ReadError::Unsupported { path: self.name.clone().into(), problem }.into()
     }
 
-    fn texts(&self, batch: &RecordBatch) -> Vec<Texts> {
+    fn texts(&self, batch: &RecordBatch, question: &Question<'_>) -> Vec<Texts> {
         let mut rows: Vec<Texts> = vec![Ok(Vec::new()); batch.num_rows()];
-        for (place, name) in &self.columns {
+        for (number, (place, name)) in self.columns.iter().enumerate() {
             let strings = Strings::new(batch.column(*place));
             for (at, row) in rows.iter_mut().enumerate() {
-                match (strings.get(at), row.as_mut()) {
-                    (Some(text), Ok(texts)) => texts.push(text.to_owned()),
-                    (None, Ok(_)) => *row = Err(format!("expected a field `{name}`")),
-                    (_, Err(_)) => {}
+                let Ok(texts) = row else { continue };
+                match strings
+                    .get(at)
+                    .map_or_else(|| question.missing(number, name), |text| Ok(text.to_owned()))
+                {
+                    Ok(text) => texts.push(text),
+                    Err(problem) => *row = Err(problem),
                 }
             }
         }
@@ -147,11 +151,11 @@ impl Source for Reader {
                 (None, None) => return Ok(None),
                 (Some(held), None) => held,
                 (None, Some(batch)) => {
-                    let texts = self.texts(&batch);
+                    let texts = self.texts(&batch, question);
                     (batch, texts)
                 }
                 (Some((held, mut texts)), Some(batch)) => {
-                    texts.extend(self.texts(&batch));
+                    texts.extend(self.texts(&batch, question));
                     let joined = concat_batches(&held.schema(), [&held, &batch]);
                     (joined.map_err(|error| self.failed(&error))?, texts)
                 }

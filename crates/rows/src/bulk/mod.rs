@@ -12,7 +12,7 @@ mod parts;
 mod question;
 mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{fmt, io};
@@ -69,6 +69,10 @@ pub enum BulkError {
     /// A row has no score, and the options end the run then.
     #[error("{place}: {problem}; `--on-error null` leaves its score empty and continues")]
     Row { place: String, problem: String },
+    #[error(
+        "{place}: the query of this row came before that of the row above: rows with the same query stand together, as after sorting by it"
+    )]
+    Apart { place: String },
     #[error("cannot read {path}: {source}")]
     Folder { path: PathBuf, source: io::Error },
     #[error("cannot write {path}: {source}")]
@@ -214,10 +218,11 @@ fn contents_of(inputs: &[PathBuf], output: Option<&Path>) -> Result<Contents, Bu
     }
     if !first {
         return match output {
-            Some(output) if holds_columns(output) => {
-                wrong(output, "rows of text are written as they are read: as NDJSON, TSV or CSV")
-            }
-            _ => Ok(Contents::Rows),
+            Some(output) => match Format::of_output(output) {
+                Ok(_) => Ok(Contents::Rows),
+                Err(problem) => Err(BulkError::Options(problem)),
+            },
+            None => Ok(Contents::Rows),
         };
     }
     columns_of(inputs, output)
@@ -319,11 +324,14 @@ fn answer_all<S: Source>(
     sink: &mut impl Sink<S::RowData>,
     question: &Question<'_>,
     on_error: OnError,
-    report: &mut Report,
+    (report, asked): (&mut Report, &mut HashSet<u64>),
 ) -> Result<(), BulkError> {
     let mut batch = source.next(question)?;
     let mut done: Option<(S::RowData, Vec<Answer>)> = None;
     while let Some(Batch { texts, kept }) = batch {
+        if let Some(at) = question.asked_again(&texts, asked) {
+            return Err(BulkError::Apart { place: source.place(&kept, at) });
+        }
         let (answers, moved) = rayon::join(
             || answered(question, &texts),
             || {

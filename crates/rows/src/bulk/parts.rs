@@ -71,10 +71,7 @@ fn parts_of(inputs: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, BulkError
             let problem = format!("-o {}: standard input has no name for a part", folder.display());
             return Err(BulkError::Options(problem));
         };
-        let mut part = folder.join(name);
-        if part.extension().is_some_and(|ending| ending == "zst") {
-            part.set_extension("");
-        }
+        let part = folder.join(name);
         let same = |one: &Path| fs::canonicalize(one).ok();
         if parts.contains(&part) || (part.exists() && same(&part) == same(input)) {
             let problem = format!("{}: two files would be one", part.display());

@@ -1,7 +1,10 @@
 //! The question for each row, and how the engine answers it for a batch of rows.
 
+use std::collections::HashSet;
+
 use cognate::engine::{Engine, Query, QueryError, RankOptions, Reason};
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 const PART: usize = 256;
 
@@ -67,6 +70,29 @@ impl Question<'_> {
             Task::Rank { top_k, .. } => top_k,
             Task::Similarity { .. } | Task::Embed { .. } => None,
         }
+    }
+
+    /// What a row has for a text that is missing. Without a candidate it still belongs to its query.
+    pub(super) fn missing(&self, place: usize, name: &str) -> Result<String, String> {
+        match self.task {
+            Task::Rank { .. } if place == 1 => Ok(String::new()),
+            _ => Err(format!("expected a field `{name}`")),
+        }
+    }
+
+    /// The first row whose query came before those of other queries. `asked` holds the digests of all
+    /// queries so far.
+    pub(super) fn asked_again(&self, rows: &[Texts], asked: &mut HashSet<u64>) -> Option<usize> {
+        let Task::Rank { .. } = self.task else { return None };
+        let mut at = 0;
+        for part in self.parts(rows) {
+            let query = part.first().and_then(|row| row.as_ref().ok()?.first());
+            if query.is_some_and(|query| !asked.insert(xxh3_64(query.as_bytes()))) {
+                return Some(at);
+            }
+            at += part.len();
+        }
+        None
     }
 
     pub(super) fn writes(&self, answer: &Answer) -> bool {

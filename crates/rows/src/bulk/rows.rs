@@ -1,6 +1,7 @@
 //! Rows of text files: JSON objects, or cells separated by tabs or commas. They are written back
 //! byte for byte with the answer's fields added at the end.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use cognate_files::progress::Progress;
@@ -25,10 +26,11 @@ pub(super) fn into_one(
     let name = output.unwrap_or(Path::new("standard output"));
     let mut destination = Destination::create(output).map_err(unwritten(name))?;
     let mut writer = Writer::new(name, &mut destination);
+    let mut asked = HashSet::new();
     for input in inputs {
         let mut reader = Reader::open(input, question, options, bad)?;
         writer.begin(&reader, question, options)?;
-        answer_all(&mut reader, &mut writer, question, options.on_error, report)?;
+        answer_all(&mut reader, &mut writer, question, options.on_error, (report, &mut asked))?;
     }
     destination.finish().map_err(unwritten(name))
 }
@@ -73,7 +75,7 @@ impl<'b> Reader<'b> {
         Ok(Self { name, records, columns: columns?, added, ahead: None, bad, progress })
     }
 
-    fn read(&mut self) -> Result<Option<Row>, BulkError> {
+    fn read(&mut self, question: &Question<'_>) -> Result<Option<Row>, BulkError> {
         if let Some(row) = self.ahead.take() {
             return Ok(Some(row));
         }
@@ -82,8 +84,11 @@ impl<'b> Reader<'b> {
             if let Some(taken) = self.added.iter().find(|name| record.has(name)) {
                 return Err(is_taken(taken));
             }
-            let text = |column| record.needed(column).map(|text| text.into_owned());
-            let texts: Texts = self.columns.iter().map(text).collect();
+            let text = |(at, column): (usize, &Column)| match record.field(column)? {
+                Some(text) => Ok(text.into_owned()),
+                None => question.missing(at, column.name()),
+            };
+            let texts: Texts = self.columns.iter().enumerate().map(text).collect();
             Ok((texts, record.raw().to_owned()))
         })?;
         Ok(read.map(|(texts, raw)| (texts, (raw, self.records.line()))))
@@ -106,7 +111,7 @@ impl Source for Reader<'_> {
     fn next(&mut self, question: &Question<'_>) -> Result<Option<Batch<Raw>>, BulkError> {
         let mut batch = Batch { texts: Vec::new(), kept: Vec::new() };
         let mut bytes = 0;
-        while let Some((texts, raw)) = self.read()? {
+        while let Some((texts, raw)) = self.read(question)? {
             let full = batch.texts.len() >= ROWS || bytes >= BYTES;
             let together = batch.texts.last().is_some_and(|last| question.together(last, &texts));
             if full && !together {
@@ -161,7 +166,8 @@ impl<'d> Writer<'d> {
             return Err(BulkError::Options(format!("{}: {problem}", reader.name)));
         }
         let added = names(question, options);
-        let mut appender = appender(&reader.records, added, &options.columns)?;
+        let output = Some(self.name).filter(|_| options.output.is_some());
+        let mut appender = appender(&reader.records, added, &options.columns, output)?;
         appender.header(header, &mut self.text);
         self.begun = Some((appender, format, header.map(str::to_owned)));
         self.put().map(drop)

@@ -148,10 +148,9 @@ pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
     pairs.check()?;
     let found = found?;
     pairs.finish()?;
-    if let Some(source) = texts.sources.last() {
-        output::write(options, source, &found)?;
-    }
+    let header = texts.sources.last().map(|source| output::write(options, source, &found));
     let SearchResult { mut report, .. } = found;
+    report.header = header.transpose()?.flatten();
     (report.left_out, report.seconds) = (left_out, begun.elapsed().as_secs_f64());
     Ok(report)
 }
@@ -166,6 +165,9 @@ pub struct Report {
     pub distinct: u64,
     pub clusters: u64,
     pub duplicates: u64,
+    /// The header of a single column that was not named: it may have been meant as a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
     #[serde(flatten)]
     pub left_out: LeftOut,
     pub method: &'static str,
@@ -196,6 +198,9 @@ impl fmt::Display for Report {
                 writeln!(f, "  {duplicates} duplicate {clusters} of the {known} records known")?;
             }
             None => writeln!(f, "  {duplicates} are duplicates, of {clusters} others")?,
+        }
+        if let Some(header) = &self.header {
+            writeln!(f, "  `{header}` is the header; --no-header reads it as a text")?;
         }
         if let Some(told) = self.left_out.told() {
             writeln!(f, "  {told}")?;

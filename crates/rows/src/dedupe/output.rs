@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 
 use cognate::model::writer::clash;
 use cognate_files::progress::Progress;
-use cognate_files::records::Added;
+use cognate_files::records::{Added, Format};
 
-use crate::columnar::holds_columns;
 use crate::dedupe::block::Match;
 use crate::dedupe::search::SearchResult;
-use crate::dedupe::texts::Source;
+use crate::dedupe::texts::{Source, TEXT};
 use crate::dedupe::{DedupeError, Options};
 use crate::growing::{Destination, Growing};
-use crate::{appender, columnar};
+use crate::{STANDARD, appender};
 
 /// Bytes of records written at a time.
 const BUFFER: usize = 1 << 16;
@@ -23,12 +22,20 @@ const BUFFER: usize = 1 << 16;
 /// Refuses outputs that would overwrite another file of the run.
 pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
     let (output, pairs) = (options.output.as_deref(), options.pairs.as_deref());
-    if let Some(path) = output.filter(|path| holds_columns(path)) {
-        return Err(DedupeError::Options(columnar::not_written(path)));
-    }
     let named = [("-o", output), ("--pairs", pairs), ("--bad-rows", options.bad_rows.path())];
     let written: Vec<(&str, &Path)> =
         named.iter().filter_map(|(flag, path)| Some((*flag, (*path)?))).collect();
+    let names = [
+        output.map(|path| Format::of_output(path).map(drop)),
+        pairs.map(|path| Format::Tsv.only(path)),
+    ];
+    if let Some(Err(problem)) = names.into_iter().flatten().find(Result::is_err) {
+        return Err(DedupeError::Options(problem));
+    }
+    if pairs.is_some_and(|path| path.as_os_str() == STANDARD) {
+        let problem = "--pairs: expected the name of a file, found `-`";
+        return Err(DedupeError::Options(problem.to_owned()));
+    }
     let read = options.against.iter().chain([&options.file]).map(PathBuf::as_path);
     match clash(&written, read) {
         Some(problem) => Err(DedupeError::Options(problem)),
@@ -94,14 +101,15 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> DedupeError {
     move |source| DedupeError::Write { path: path.clone(), source }
 }
 
+/// Writes the records, and returns the header of a single column that may have been meant as a text.
 pub(super) fn write(
     options: &Options,
     source: &Source<'_>,
     found: &SearchResult<'_>,
-) -> Result<(), DedupeError> {
+) -> Result<Option<String>, DedupeError> {
     let SearchResult { judge, firsts, clusters, .. } = found;
     let explain = options.search.explain;
-    let Some((mut records, column)) = source.records()? else { return Ok(()) };
+    let Some((mut records, column)) = source.records()? else { return Ok(None) };
     let name = options.output.clone().unwrap_or_else(|| PathBuf::from("standard output"));
     let failed = failed(&name);
     let mut out = Destination::create(options.output.as_deref()).map_err(&failed)?;
@@ -111,16 +119,15 @@ pub(super) fn write(
     let names: Vec<String> = names.iter().map(|name| options.prefix.clone() + name).collect();
     // Records that are left as they came have nothing added.
     let added: &[String] = if options.drop { &[] } else { &names };
-    let mut appender = appender(&records, added, &options.columns)?;
-    let as_they_came = options.drop && options.columns.is_empty();
+    let output = options.output.as_deref();
+    let mut appender = appender(&records, added, &options.columns, output)?;
     let mut text = String::new();
-    match records.header() {
-        Some(header) if as_they_came => text = format!("{header}\n"),
-        header => appender.header(header, &mut text),
-    }
+    appender.header(records.header(), &mut text);
     if let Some(name) = names.iter().find(|name| !options.drop && records.names().contains(name)) {
         return Err(taken(name));
     }
+    let alone = options.text.is_none() && matches!(records.names(), [name] if name != TEXT);
+    let header = records.header().filter(|_| alone).map(str::to_owned);
     let progress = Progress::bytes("writing");
     let (mut id, mut bad) = (judge.known.unwrap_or_default(), source.bad_again());
     loop {
@@ -139,13 +146,8 @@ pub(super) fn write(
         let duplicate = clusters.duplicate(id, first);
         let duplicate = duplicate.map_err(|error| options.search.room(error))?;
         if options.drop {
-            match duplicate {
-                Some(_) => {}
-                None if as_they_came => {
-                    text.push_str(raw);
-                    text.push('\n');
-                }
-                None => appender.record(raw, &[], &mut text),
+            if duplicate.is_none() {
+                appender.record(raw, &[], &mut text);
             }
         } else {
             let shared = match &duplicate {
@@ -167,13 +169,14 @@ pub(super) fn write(
         id += 1;
         if text.len() >= BUFFER {
             if !out.put(text.as_bytes()).map_err(&failed)? {
-                return Ok(());
+                return Ok(header);
             }
             text.clear();
         }
     }
     out.put(text.as_bytes()).map_err(&failed)?;
-    out.finish().map(drop).map_err(&failed)
+    out.finish().map_err(&failed)?;
+    Ok(header)
 }
 
 fn taken(name: &str) -> DedupeError {

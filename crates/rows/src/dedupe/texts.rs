@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cognate::model::disk;
 use cognate_files::ReadError;
-use cognate_files::input::Input;
+use cognate_files::input::{Input, is_pipe};
 use cognate_files::progress::Progress;
 use cognate_files::records::{Column, Record, Records};
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use crate::{LeftOut, OnBadRow, STANDARD};
 const CHUNK: usize = 8192;
 /// Texts that a thread processes at a time.
 const PART: usize = 256;
-const TEXT: &str = "text";
+pub(super) const TEXT: &str = "text";
 
 #[derive(Debug, Clone)]
 pub(super) struct Text {
@@ -40,7 +40,7 @@ pub(super) enum Source<'t> {
     File {
         path: PathBuf,
         options: &'t Options,
-        /// A copy of standard input.
+        /// A copy of standard input or of a pipe.
         kept: Option<File>,
     },
     /// Texts in memory; a missing one counts as empty.
@@ -53,14 +53,21 @@ enum Open<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// The records of a file. Standard input is copied to a file in `folder`.
+    /// The records of a file. What can be read once is copied to a file in `folder`.
     pub(super) fn file(path: &Path, options: &'t Options) -> Result<Self, DedupeError> {
         let folder = &options.search.folder;
-        let kept = (path.as_os_str() == STANDARD).then(|| {
+        let copied = |mut read: Box<dyn io::Read>| {
             let mut file = disk::nameless(folder)?;
-            io::copy(&mut io::stdin().lock(), &mut file)?;
+            io::copy(&mut read, &mut file)?;
             Ok::<_, io::Error>(file)
-        });
+        };
+        let kept = match path.as_os_str() == STANDARD {
+            true => Some(copied(Box::new(io::stdin()))),
+            false if is_pipe(path) => {
+                Some(File::open(path).and_then(|pipe| copied(Box::new(pipe))))
+            }
+            false => None,
+        };
         let room = |source| DedupeError::Room { folder: folder.clone(), source };
         let kept = kept.transpose().map_err(room)?;
         Ok(Self::File { path: path.to_owned(), options, kept })
@@ -76,7 +83,12 @@ impl<'t> Source<'t> {
                 let failed = |source| ReadError::Io { path: path.clone(), source };
                 let mut file = file.try_clone().map_err(failed)?;
                 file.rewind().map_err(failed)?;
-                let input = Input::from_stream("standard input", Box::new(file))?;
+                let name = if path.as_os_str() == STANDARD {
+                    "standard input".into()
+                } else {
+                    path.clone()
+                };
+                let input = Input::from_stream(name, Box::new(file))?;
                 Records::new(input, options.records)?
             }
         };

@@ -140,7 +140,7 @@ pub fn run(
     let mut run = Run {
         engine,
         named: NamedStream::new(engine, options.settings)?,
-        appender: appender(&source.records, names, &options.written)?,
+        appender: appender(&source.records, names, &options.written, out.path())?,
         summary: options.summary.as_deref().map(|path| Summary::create(path, options.least)),
         lines: String::new(),
         outcome: Outcome { preset: options.preset, ..Outcome::default() },

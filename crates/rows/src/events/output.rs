@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use cognate::model::disk::{Disk, LocalDisk};
 use cognate::model::writer::directory_of;
+use cognate_files::records::Format;
+use cognate_files::written::is_packed;
 
-use crate::columnar::holds_columns;
+use crate::STANDARD;
 use crate::events::source::Tweet;
 use crate::events::{EventsError, EventsOptions};
 use crate::growing::Growing;
-use crate::{STANDARD, columnar};
 
 pub enum Output {
     Standard(io::Stdout),
@@ -31,8 +32,10 @@ impl Output {
         if path.as_os_str() == STANDARD {
             return Ok(Self::Standard(io::stdout()));
         }
-        if holds_columns(path) {
-            return Err(EventsError::Options(columnar::not_written(path)));
+        Format::of_output(path).map_err(EventsError::Options)?;
+        if options.state.is_some() && is_packed(path) {
+            let problem = format!("{}: a file that --state adds to is not packed", path.display());
+            return Err(EventsError::Options(problem));
         }
         if options.checkpoint.is_some() {
             return Self::lock(path);
@@ -41,7 +44,14 @@ impl Output {
             let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
             return Ok(Self::Growing(path.to_owned(), file));
         }
-        Ok(Self::Whole(path.to_owned(), Growing::plain(path).map_err(failed)?))
+        Ok(Self::Whole(path.to_owned(), Growing::create(path).map_err(failed)?))
+    }
+
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Standard(_) => None,
+            Self::Growing(path, _) | Self::Whole(path, _) => Some(path),
+        }
     }
 
     /// Opens a file for appending and cutting, locked against other runs.
@@ -87,8 +97,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Standard(out) => out.flush(),
-            Self::Growing(..) => Ok(()),
-            Self::Whole(_, file) => file.flush(),
+            Self::Growing(..) | Self::Whole(..) => Ok(()),
         }
     }
 }

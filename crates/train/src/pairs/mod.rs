@@ -19,6 +19,7 @@ use cognate::model::disk;
 use cognate::model::disk::LocalDisk;
 use cognate::model::writer::{Target, clash, directory_of};
 use cognate_files::ReadError;
+use cognate_files::records::Format;
 use cognate_files::written::Written;
 pub use passages::{Lengths, TextMade, TextOptions, from_text};
 use serde::Serialize;
@@ -73,17 +74,13 @@ struct Output {
 
 impl Output {
     fn create(path: &Path, inputs: &[PathBuf]) -> Result<Self, PairsError> {
-        let name = path.as_os_str().to_string_lossy();
-        if name.ends_with(".zst") {
-            let problem = format!("-o: {name}: .zst is not written; end the name in .tsv or .gz");
-            return Err(PairsError::Options(problem));
-        }
+        Format::Tsv.only(path).map_err(PairsError::Options)?;
         if let Some(problem) = clash(&[("-o", path)], inputs.iter().map(PathBuf::as_path)) {
             return Err(PairsError::Options(problem));
         }
         let target = Target::follow(path).map_err(failed(path))?;
         let file = disk::nameless(directory_of(&target.path)).map_err(failed(path))?;
-        let sink = Written::new(file, name.ends_with(".gz"));
+        let sink = Written::new(file, path);
         let written = Rows { path: path.to_owned(), ..Rows::default() };
         let mut output = Self { written, target, sink };
         output.write("label\ttext1\ttext2\n")?;

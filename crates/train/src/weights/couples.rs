@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cognate::model::provenance::TrainingFile;
 use cognate::model::{Model, Phrase};
-use cognate_files::rows::{Pairs, Rows};
+use cognate_files::rows::Pairs;
 use rayon::prelude::*;
 
 use crate::TrainError;
@@ -93,7 +93,7 @@ impl Couples {
         let mut couples = Self::default();
         for path in paths {
             couples.files.push(trained_on(path)?);
-            let pairs = Pairs::read(&mut Rows::open(path)?, |field, _| Ok(field))?;
+            let pairs = Pairs::read(&mut Pairs::open(path)?, |field, _| Ok(field))?;
             let known: Vec<bool> = pairs
                 .texts
                 .par_iter()

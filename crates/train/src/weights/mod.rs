@@ -37,7 +37,7 @@ use cognate_stats::page::{Head, Page};
 pub use descent::Tried;
 pub use forms::KEPT_BYTES;
 use serde::Serialize;
-pub use set::{ImportOptions, Imported, MAX_RANKS, NamedSet, Use, import};
+pub use set::{Exported, ImportOptions, Imported, MAX_RANKS, NamedSet, Use, export_stored, import};
 
 use crate::run::{RunFiles, demand};
 use crate::weights::trainer::Run;

@@ -174,6 +174,44 @@ pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
     Ok(Imported { set, in_use, written })
 }
 
+/// A set that was written as JSON, and not trained now.
+#[derive(Debug, Clone, Serialize)]
+pub struct Exported {
+    #[serde(flatten)]
+    pub set: NamedSet,
+    pub in_use: bool,
+    pub path: PathBuf,
+}
+
+impl std::fmt::Display for Exported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n{}", self.path.display(), self.set.said(self.in_use))
+    }
+}
+
+/// Writes a set that a model has as JSON: the one of this name, or the one in use.
+pub fn export_stored(path: &Path, name: Option<&str>, file: &Path) -> Result<Exported, TrainError> {
+    run::check_outputs(file, &[], [], Some(&path.to_owned()))?;
+    let model = open(path)?;
+    let problem = |problem: &str| TrainError::Options(format!("{}: {problem}", path.display()));
+    let settings = learned_idf::settings(&model)?;
+    let (Some(mut settings), Some(section)) = (settings, model.section(learned_idf::SECTION))
+    else {
+        return Err(problem("the model has no trained weights"));
+    };
+    let name = name.unwrap_or(&settings.default).to_owned();
+    let known = settings.sets.keys().cloned().collect::<Vec<_>>().join(", ");
+    let Some(WeightSet { measure, trained }) = settings.sets.remove(&name) else {
+        return Err(problem(&format!("--set: the sets of the model are {known}, not `{name}`")));
+    };
+    let weights = section.floats(&learned_idf::tensor(&name));
+    let weights = weights.ok_or_else(|| problem("a set of weights is missing"))?.to_vec();
+    let in_use = name == settings.default;
+    let set = NamedSet { set: name, measure, weights, trained };
+    export(&set, file)?;
+    Ok(Exported { set, in_use, path: file.to_owned() })
+}
+
 fn read(path: &Path) -> Result<NamedSet, TrainError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     let wrong = |problem: String| TrainError::Data { file: path.display().to_string(), problem };

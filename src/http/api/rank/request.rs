@@ -104,7 +104,7 @@ pub struct RankRequest<'b> {
     /// Repeat each result's text.
     pub(crate) return_text: Option<bool>,
     pub(crate) oov: Option<OovPolicy>,
-    /// Cut a text with too many tokens rather than refuse it.
+    /// Cut a text that is too long rather than refuse it.
     pub(crate) truncate: Option<bool>,
     /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
     pub(crate) coverage: Option<bool>,

@@ -225,7 +225,7 @@ impl<'s, 'e> Reader<'s, 'e> {
             self.phrases.push(if beyond { Phrase::new(model) } else { workspace.phrase() });
         }
         for (phrase, candidate) in self.phrases.iter_mut().skip(begun).zip(part) {
-            self.engine.begin(phrase, candidate.as_ref());
+            self.engine.begin(phrase, candidate.as_ref(), self.query);
         }
         begun
     }
