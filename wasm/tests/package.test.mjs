@@ -76,9 +76,12 @@ const STREAM = [
 ];
 
 test("texts are followed as the program follows them", () => {
-  const { events, begins, nearest, duplicate } = model.events(STREAM, { preset: "stories" });
-  const lines = program(["events", "--preset", "stories", "--model", DEFAULT], STREAM.join("\n") + "\n");
-  const told = lines.trim().split("\n").map((line) => Number(line.split("\t")[0]));
+  const { events, begins, nearest, scores, duplicate } = model.events(STREAM, { preset: "stories" });
+  const lines = STREAM.map((text) => `${JSON.stringify({ text })}\n`).join("");
+  const answers = program(["events", "--preset", "stories", "--model", DEFAULT], lines).trim().split("\n").map(JSON.parse);
+  // The program counts records from 1.
+  const told = answers.map(({ event }) => event - 1);
+  assert.deepEqual(scores, answers.map(({ score }) => score && Math.fround(score)));
   assert.deepEqual(events, told);
   assert.deepEqual(begins, [true, true, false, false]);
   assert.deepEqual([nearest[3], duplicate[3]], [0, true]);
