@@ -7,6 +7,7 @@ use cognate::engine::rank::{Asked, Partial, Question, Session};
 use cognate::engine::{
     Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
 };
+use numpy::ndarray::{Array2, Axis};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
@@ -17,13 +18,6 @@ use crate::work::Crew;
 /// Candidates that a thread takes at once: a few milliseconds' work, so that what a method prepares
 /// of the query is spread over many.
 const PER_PART: usize = 4096;
-
-/// The best candidates of every query: `width` a query, those that are not there marked.
-pub(crate) struct Best {
-    pub indexes: Vec<i64>,
-    pub scores: Vec<f32>,
-    pub width: usize,
-}
 
 /// Queries that a thread takes at once: each reads all candidates, which many queries share.
 const QUERIES: usize = 256;
@@ -180,7 +174,7 @@ pub(crate) fn one(
 }
 
 /// Room for an answer, or `MemoryError`.
-fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Vec<T>, Problem> {
+fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Array2<T>, Problem> {
     let mut room = Vec::new();
     let count = rows.checked_mul(width).filter(|&count| room.try_reserve_exact(count).is_ok());
     let count = count.ok_or_else(|| {
@@ -191,7 +185,7 @@ fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Vec<T>, Problem>
         )))
     })?;
     room.resize(count, fill);
-    Ok(room)
+    Ok(Array2::from_shape_vec((rows, width), room).expect("there are rows × width numbers"))
 }
 
 /// The score of every query with every candidate, a row a query; `fill` where there is none.
@@ -202,18 +196,18 @@ pub(crate) fn matrix(
     candidates: &Candidates<'_>,
     query: &Query,
     (fill, also_unscored): (f32, bool),
-) -> Result<Vec<f32>, Problem> {
-    let (all, per_part) = (candidates.all, per_part(queries, crew.threads));
-    let mut scores = room(queries.len(), all, fill)?;
-    let parts = queries.chunks(per_part).zip(scores.chunks_mut(per_part * all.max(1)));
+) -> Result<Array2<f32>, Problem> {
+    let per_part = per_part(queries, crew.threads);
+    let mut scores = room(queries.len(), candidates.all, fill)?;
+    let parts = queries.chunks(per_part).zip(scores.axis_chunks_iter_mut(Axis(0), per_part));
     let count = queries.len().div_ceil(per_part);
-    work::each(py, crew, count, parts.enumerate(), |(number, (queries, rows)), go_on| {
+    work::each(py, crew, count, parts.enumerate(), |(number, (queries, mut rows)), go_on| {
         let asked = Candidates::new(queries);
         let matrix = engine
             .score_matrix(&asked.texts, &candidates.texts, query, go_on)
             .map_err(|error| in_query(candidates.restore(error), &asked, number * per_part))?;
         for (at, own) in matrix.scores.rows().into_iter().enumerate() {
-            let row = rows.get_mut(asked.place(at) * all..).unwrap_or_default();
+            let mut row = rows.row_mut(asked.place(at));
             for (index, &score) in own.iter().enumerate() {
                 if score.is_nan() && also_unscored {
                     continue;
@@ -228,7 +222,7 @@ pub(crate) fn matrix(
     Ok(scores)
 }
 
-/// The best candidates of every query; `fill` and [`NOBODY`] where there are too few.
+/// The best candidates of every query, and their scores; [`NOBODY`] and `fill` where there are too few.
 pub(crate) fn best(
     py: Python<'_>,
     (engine, crew): (&Engine, Crew<'_>),
@@ -236,17 +230,17 @@ pub(crate) fn best(
     candidates: &Candidates<'_>,
     options: &RankOptions,
     fill: f32,
-) -> Result<Best, Problem> {
+) -> Result<(Array2<i64>, Array2<f32>), Problem> {
     let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
     let page = PageOptions { top_k: options.top_k, ..PageOptions::default() };
     let mut indexes = room(queries.len(), width, NOBODY)?;
     let mut scores = room(queries.len(), width, fill)?;
     let per_part = per_part(queries, crew.threads);
-    let of_part = per_part * width.max(1);
-    let rows = indexes.chunks_mut(of_part).zip(scores.chunks_mut(of_part));
+    let rows = indexes.axis_chunks_iter_mut(Axis(0), per_part);
+    let rows = rows.zip(scores.axis_chunks_iter_mut(Axis(0), per_part));
     let parts = queries.chunks(per_part).zip(rows).enumerate();
     let count = queries.len().div_ceil(per_part);
-    work::each(py, crew, count, parts, |(number, (queries, (indexes, scores))), go_on| {
+    work::each(py, crew, count, parts, |(number, (queries, (mut indexes, mut scores))), go_on| {
         let mut asked = Candidates::new(queries);
         let restore = |error, asked: &Candidates<'_>| {
             in_query(candidates.restore(error), asked, number * per_part)
@@ -270,8 +264,8 @@ pub(crate) fn best(
         let made = made.map_err(|error| restore(error, &asked))?;
         for (at, made) in made.pages.iter().enumerate() {
             let ranking = &made.ranking;
-            let first = asked.place(at) * width;
-            let places = indexes.iter_mut().zip(&mut *scores).skip(first).take(width);
+            let row = asked.place(at);
+            let places = indexes.row_mut(row).into_iter().zip(scores.row_mut(row));
             for ((index, score), result) in places.zip(&ranking.results) {
                 *index = i64::try_from(candidates.place(result.index)).unwrap_or(NOBODY);
                 *score = result.score;
@@ -279,7 +273,7 @@ pub(crate) fn best(
         }
         Ok(())
     })?;
-    Ok(Best { indexes, scores, width })
+    Ok((indexes, scores))
 }
 
 /// How many of the queries a thread takes at once, so that all threads have some.

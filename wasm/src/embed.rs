@@ -10,19 +10,12 @@ use crate::question::Question;
 /// A vector a text, one after the other; zeros for a text without one.
 pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
     let embedded = engine.embed(&question.texts, &question.query)?;
-    let mut numbers = Vec::with_capacity(question.texts.len() * embedded.dims);
-    for vector in embedded.vectors {
-        match vector {
-            Some(vector) => numbers.extend(vector),
-            None => numbers.resize(numbers.len() + embedded.dims, 0.0),
-        }
-    }
     let json = json!({
         "method": question.query.method.name(),
-        "dimensions": embedded.dims,
+        "dimensions": embedded.vectors.ncols(),
         "unscored": embedded.unscored,
         "reasons": embedded.reasons,
         "truncated": embedded.truncated,
     });
-    Ok(Answer { json, numbers })
+    Ok(Answer { json, numbers: embedded.or_zeros() })
 }
