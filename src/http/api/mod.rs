@@ -22,6 +22,8 @@ pub mod ways;
 
 use axum::routing::get;
 use utoipa_axum::routes;
+use tower_http::compression::CompressionLayer;
+use utoipa_axum::router::UtoipaMethodRouterExt;
 
 use crate::http::routes::Routes;
 
@@ -50,7 +52,8 @@ pub(crate) fn state() -> Routes {
     Routes::default()
         .with(routes!(operations::ready))
         .undocumented("/readyz", get(operations::ready))
-        .with(routes!(operations::metrics))
+        // Prometheus asks for gzip, and the page is asked for every few seconds.
+        .with(routes!(operations::metrics).layer(CompressionLayer::new()))
 }
 
 pub(crate) fn orders() -> Routes {
