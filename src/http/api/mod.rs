@@ -4,6 +4,7 @@
 //! here endpoints are grouped by what they require of a caller. Those of other dialects are in
 //! `compatible`, and the `router` puts all of them together.
 
+mod backup;
 pub(crate) mod catalogue;
 pub mod collections;
 pub mod cost;
@@ -21,9 +22,9 @@ pub(crate) mod stream;
 pub mod ways;
 
 use axum::routing::get;
-use utoipa_axum::routes;
 use tower_http::compression::CompressionLayer;
 use utoipa_axum::router::UtoipaMethodRouterExt;
+use utoipa_axum::routes;
 
 use crate::http::routes::Routes;
 
@@ -57,7 +58,7 @@ pub(crate) fn state() -> Routes {
 }
 
 pub(crate) fn orders() -> Routes {
-    Routes::default().with(routes!(operations::reload)).behind_keys()
+    Routes::default().with(routes!(operations::reload)).with(routes!(backup::backup)).behind_keys()
 }
 
 pub(crate) fn people() -> Routes {
