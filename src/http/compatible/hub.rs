@@ -61,7 +61,7 @@ impl PairDialect for Hub {
     }
 }
 
-pub(super) struct HubQuestion;
+pub(super) struct HubDialect;
 
 /// A body that compares sentences, whatever they are.
 #[derive(Deserialize)]
@@ -94,7 +94,7 @@ enum HubResponse {
     Vectors(Vec<Vec<f32>>),
 }
 
-impl Endpoint for HubQuestion {
+impl Endpoint for HubDialect {
     type Address = Address;
 
     fn check_head(request: &Request) -> Result<(), ApiError> {
@@ -122,6 +122,6 @@ question! {
     ///
     /// The form of `inputs` decides: texts give vectors, `source_sentence` with `sentences` gives
     /// scores.
-    infer: "hub" "/" asks HubQuestion;
+    infer: "hub" "/" asks HubDialect;
     HubRequest<'_> => HubResponse: "Vectors or scores", HubRefusals
 }
