@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -31,7 +32,9 @@ pub(crate) struct Status {
     damaged_collections: Option<usize>,
 }
 
-/// Whether the process lives. Also under `/livez` and `/healthz`.
+/// Whether the process lives.
+///
+/// It says nothing of models or load: restart a process that does not answer. Also under `/livez` and `/healthz`.
 #[utoipa::path(
     get,
     path = "/health",
@@ -44,7 +47,9 @@ pub(crate) async fn health() -> Json<Status> {
 
 refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
 
-/// Whether requests are welcome. Also under `/readyz`.
+/// Whether requests are welcome.
+///
+/// Models are loaded and intact, collections take changes, and the server is not stopping. Also under `/readyz`.
 #[utoipa::path(
     get,
     path = "/ready",
@@ -61,6 +66,8 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError
 }
 
 /// Counters, gauges and histograms, as Prometheus reads them.
+///
+/// Series of a route come with its first request. The page is compressed for a client that accepts it.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -168,6 +175,9 @@ readings! {
     /// When the writer last looked after the folder that this replica reads, in seconds since 1970.
     Gauge cognate_replica_writer_timestamp_seconds =
         |page| page.behind(|behind| seconds(behind.writer));
+    /// When a copy of the collections was last made by `POST /-/backup` since the start, in seconds since 1970.
+    Gauge cognate_backup_timestamp_seconds =
+        |page| seconds(Some(page.app.backed_up.load(Ordering::Relaxed)));
     /// Collections that are not served because their logs cannot be read.
     Gauge cognate_collections_damaged = |page| page.app.collections.damaged() as f64;
     /// Collections that take no changes until the server starts again.

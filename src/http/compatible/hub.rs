@@ -119,6 +119,9 @@ refusals!(
 
 question! {
     /// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
+    ///
+    /// The form of `inputs` decides: texts give vectors, `source_sentence` with `sentences` gives
+    /// scores.
     infer: "hub" "/" asks HubDialect;
     HubRequest<'_> => HubResponse: "Vectors or scores", HubRefusals
 }

@@ -122,6 +122,8 @@ refusals!(WeaviateRefusals in Dialect::Weaviate; QUESTION, LIST, &[Code::MethodC
 
 question! {
     /// Vectors of texts, as Weaviate asks for them.
+    ///
+    /// One `text`, or many `texts`.
     weaviate_vectors: "weaviate" "/vectors" asks VectorQuestion<'_, Weaviate>;
     WeaviateRequest<'_> => WeaviateResponse<'_>: "The vectors", WeaviateRefusals
 }
@@ -140,6 +142,8 @@ struct WeaviateMeta {
 }
 
 /// The model, as Weaviate asks for it.
+///
+/// Weaviate asks for it at its start, and shows it.
 #[utoipa::path(
     get,
     path = "/meta",

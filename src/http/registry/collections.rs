@@ -333,8 +333,7 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     let mut cut_logs = 0;
     let limits = settings.collection_limits();
     let begun = Instant::now();
-    let folder = settings.replica_of.as_ref().or(settings.data.as_ref());
-    let folder = folder.map(|folder| folder.display().to_string());
+    let folder = settings.folder().map(|folder| folder.display().to_string());
     let database = settings.postgres.is_some().then_some(true);
     if folder.is_some() || database.is_some() {
         tracing::info!(folder, database, "opening collections");

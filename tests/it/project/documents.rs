@@ -129,6 +129,7 @@ fn deployments_name_the_version_that_is_here() {
     let manifest = format!("version = \"{version}\"");
     for (file, line) in [
         ("duckdb/Cargo.toml", manifest.clone()),
+        ("duckdb/description.yml", format!("  version: {version}")),
         ("python/Cargo.toml", manifest.clone()),
         ("wasm/Cargo.toml", manifest),
         ("wasm/lib/package.json", format!("  \"version\": \"{version}\",")),
@@ -144,10 +145,12 @@ fn deployments_name_the_version_that_is_here() {
 #[test]
 fn manifests_name_one_repository() {
     let repository = env!("CARGO_PKG_REPOSITORY");
+    let owner = repository.rsplit('/').nth(1).unwrap();
     for (file, line) in [
         ("python/pyproject.toml", format!("Homepage = \"{repository}\"")),
         ("wasm/lib/package.json", format!("\"url\": \"git+{repository}.git\"")),
         ("deploy/helm/cognate/Chart.yaml", format!("home: {repository}")),
+        ("duckdb/description.yml", format!("  github: {owner}/duckdb-cognate")),
     ] {
         assert!(read(file).contains(&line), "{file}: expected `{line}`; run `.ci/owner`");
     }
