@@ -1,6 +1,7 @@
 //! The vectors of texts.
 
 use cognate::Engine;
+use cognate::engine::set_length_1;
 use serde_json::json;
 
 use crate::Answer;
@@ -13,7 +14,12 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let mut numbers = Vec::with_capacity(question.texts.len() * embedded.dims);
     for vector in embedded.vectors {
         match vector {
-            Some(vector) => numbers.extend(vector),
+            Some(mut vector) => {
+                if question.normalize {
+                    set_length_1(&mut vector);
+                }
+                numbers.extend(vector);
+            }
             None => numbers.resize(numbers.len() + embedded.dims, 0.0),
         }
     }

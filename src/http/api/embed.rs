@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cognate::engine::{Counts, Embeddings, Place, Query, QueryError, Reason};
+use cognate::engine::{Counts, Embeddings, Place, Query, QueryError, Reason, set_length_1};
 use cognate::model::unknown::hash_vector;
 use cognate::model::{Model, Unknown};
 use serde::{Deserialize, Serialize};
@@ -159,15 +159,6 @@ impl UnknownVector {
             hash_vector(text.trim(), 1.0, &mut vector);
         }
         Some(vector)
-    }
-}
-
-/// Scales a vector to length 1, unless it is zero.
-fn set_length_1(vector: &mut [f32]) {
-    let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-    let length = square.sqrt();
-    if length > 0.0 {
-        vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
     }
 }
 

@@ -1,3 +1,6 @@
+//! What a question is: what is asked (the same for a body and for all lines of a stream), the items
+//! that it is asked of, and the form of the body that brought them. A form is a dialect's, or ours.
+
 use std::pin::Pin;
 
 use cognate::engine::{Counts, Parts, Place, QueryError};

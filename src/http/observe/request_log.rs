@@ -1,3 +1,6 @@
+//! The line that the log has of a request: who asked, what, how much, and what came of it. Neither
+//! texts nor headers nor paths that match no route.
+
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

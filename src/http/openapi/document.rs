@@ -1,3 +1,6 @@
+//! The document of the surface: made from the handlers themselves, completed with what holds for
+//! every route, and committed under `openapi/`.
+
 use std::collections::BTreeSet;
 
 use cognate::engine::Query;

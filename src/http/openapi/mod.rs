@@ -1,3 +1,5 @@
+//! The OpenAPI document of the service.
+
 mod document;
 mod examples;
 pub(crate) mod refusals;

@@ -1,3 +1,5 @@
+//! The types that settings have: read from what is written, and written back.
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;

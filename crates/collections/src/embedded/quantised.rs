@@ -1,3 +1,5 @@
+//! The vectors of a collection's items as signed bytes, by which shortlists are found.
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! A log read from its beginning: its changes in their order, and what a crash left at its end.
+
 use std::fs::OpenOptions;
 use std::io;
 use std::io::BufReader;

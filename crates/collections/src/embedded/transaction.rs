@@ -1,3 +1,5 @@
+//! The turn to write to a collection: one at a time, in the log first and then in memory.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! How many items of a table have each value of an attribute.
+
 use postgres::types::Json;
 
 use crate::postgres::condition::Sql;

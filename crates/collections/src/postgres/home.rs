@@ -1,3 +1,5 @@
+//! All collections of a database.
+
 use std::sync::Arc;
 use std::time::Duration;
 

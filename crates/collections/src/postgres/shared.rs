@@ -1,3 +1,5 @@
+//! What the collections of a database share: connections, limits, memory and windows.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

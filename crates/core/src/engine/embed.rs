@@ -5,6 +5,15 @@ use crate::engine::{Embeddings, Engine, Place, Query, QueryError, scorable};
 use crate::methods::{Info, Method, Scorer};
 use crate::model::{Frequency, Phrase};
 
+/// Scales a vector to length 1, unless it is zero.
+pub fn set_length_1(vector: &mut [f32]) {
+    let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    let length = square.sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
+    }
+}
+
 /// # Embed
 impl Engine {
     /// The vectors of texts.

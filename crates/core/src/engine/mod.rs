@@ -33,6 +33,7 @@ mod workspace;
 
 pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
 pub use calibration::{Calibration, Calibrations, Probability};
+pub use embed::set_length_1;
 pub use error::{Place, QueryError};
 pub use event_rules::EventRules;
 pub use explain::{ExplainedWord, Explanation, UnknownToken};

@@ -1,3 +1,5 @@
+//! How long texts may be.
+
 use crate::engine::{Engine, Place, Query, QueryError, scorable};
 use crate::methods::{Method, Scorer};
 use crate::model::Phrase;

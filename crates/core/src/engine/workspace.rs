@@ -1,3 +1,6 @@
+//! Memory that a thread uses again and again: once it has seen texts of some length, questions
+//! about such texts allocate next to nothing. It holds no answers, so no question can see another's.
+
 use std::cell::Cell;
 
 use crate::methods::Scratch;

@@ -1,3 +1,10 @@
+//! A foreign safetensors file with one matrix of floats, whose words are in a second file.
+//!
+//! Only the header's entry for the wanted tensor is kept. The format's own library keeps a map of
+//! all entries, up to 35 bytes of memory for a byte of header, which a file with a huge header
+//! could exploit. Bytes between the tensors are not checked. The stricter profile of cognate's own
+//! model files is not known here.
+
 use std::fmt;
 
 use safetensors::Dtype;

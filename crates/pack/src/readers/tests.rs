@@ -1,3 +1,5 @@
+//! What tests of the readers share, and real files if the shared data exists.
+
 use std::path::{Path, PathBuf};
 
 use super::input::Input;

@@ -1,3 +1,5 @@
+//! `POST`, `GET` and `DELETE /collections/{name}/items`: items written, listed and deleted.
+
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;

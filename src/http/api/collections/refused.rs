@@ -1,3 +1,5 @@
+//! What questions to collections refuse of a body, for fuzzing.
+
 use cognate_collections::Limits;
 
 use crate::http::api::collections::call;

@@ -4,7 +4,7 @@
 import { hasKey } from "./asking.js";
 
 /** The languages in which a question to the server is written; the first one is shown at first. */
-const LANGUAGES = { curl, Python: python, JavaScript: javascript };
+const LANGUAGES = { curl: shell, Python: python, JavaScript: javascript };
 
 /** The same question in each language, without a body a get. */
 export function programs(path, body) {
@@ -12,7 +12,7 @@ export function programs(path, body) {
   return Object.fromEntries(Object.entries(LANGUAGES).map(([name, written]) => [name, written(address, body)]));
 }
 
-function curl(address, body) {
+function shell(address, body) {
   const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
   const lines = [`curl ${quote(address)}`];
   if (hasKey()) lines.push(`-H "Authorization: Bearer $API_KEY"`);

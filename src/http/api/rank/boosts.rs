@@ -1,3 +1,5 @@
+//! What counts of the items of a collection beside how alike they are, as a request asks for it.
+
 use std::borrow::Cow;
 
 use cognate_collections::{ItemBoost, ItemBoosts, MAX_BOOSTS};

@@ -1,3 +1,5 @@
+//! The items of a collection that a question ranks.
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! A question to `/rank` about candidates of the request or about the items of a collection.
+
 use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{Candidates, Counts};
 use cognate_collections::rank::RankedItem;

@@ -1,3 +1,5 @@
+//! The body of `POST /rank`, as it is read.
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The answer of `POST /rank`, as it is written.
+
 use cognate::engine::{
     Duplicate, OppositionKind, Oppositions, Page, PageResult, Reason, UnscoredLikes, WordShare,
 };

@@ -1,3 +1,5 @@
+//! `POST /similarity` as lines: a pair in, its score out.
+
 use std::sync::Arc;
 
 use axum::extract::Request;

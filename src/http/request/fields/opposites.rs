@@ -1,3 +1,5 @@
+//! What a request says of texts that say the opposite of each other.
+
 use serde::Deserialize;
 use utoipa::ToSchema;
 

@@ -1,3 +1,5 @@
+//! How many items of a collection are scored.
+
 use std::borrow::Cow;
 
 use cognate_collections::LONGEST_SHORTLIST;

@@ -1,3 +1,5 @@
+//! One text or a list of texts.
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -1,3 +1,6 @@
+//! Every step of the disk fails once, or from there on; the power goes after every step; later bytes are
+//! written and earlier ones not: what was acknowledged is there, and what was refused is not shown.
+
 use std::path::Path;
 use std::sync::Arc;
 

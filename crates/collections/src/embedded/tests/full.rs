@@ -1,3 +1,5 @@
+//! A disk without room: what is there is served, whatever a crash left, and what is deleted makes room.
+
 use std::path::Path;
 use std::sync::Arc;
 
