@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// A text as far as it is read where too long ones are cut.
-    fn cut<'t>(&self, text: &'t str, query: &Query) -> &'t str {
+    pub fn cut<'t>(&self, text: &'t str, query: &Query) -> &'t str {
         if query.truncate { self.limits.cut(text) } else { text }
     }
 
