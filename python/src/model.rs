@@ -394,6 +394,7 @@ impl NativeModel {
         choices: &Bound<'py, PyAny>,
         top_k: usize,
         score_cutoff: Option<Cutoff>,
+        shortlist: Option<usize>,
         asked: Asked,
         fill: f32,
         progress: Option<Py<PyAny>>,
@@ -404,7 +405,14 @@ impl NativeModel {
             let question = self.question(&asked)?;
             let options = self.options(&question, Some(top_k), score_cutoff)?;
             let candidates = Candidates::new(&choices);
-            rank::best(py, self.crew(progress.as_ref()), &queries, &candidates, &options, fill)
+            rank::best(
+                py,
+                self.crew(progress.as_ref()),
+                &queries,
+                &candidates,
+                &options,
+                (fill, shortlist),
+            )
         };
         let best = answer().map_err(|problem| problem.raise(py, of_matrix))?;
         let shape = [queries.len(), best.width];

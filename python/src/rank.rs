@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::rank::{Asked, Partial, Question, Session};
+use cognate::window::usual;
 use cognate::engine::{
     Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
 };
@@ -228,20 +229,25 @@ pub(crate) fn matrix(
     Ok(scores)
 }
 
-/// The best candidates of every query; `fill` and [`NOBODY`] where there are too few.
+/// Scores of a part of the queries with all candidates that are kept at once, by which a shortlist is found.
+const MAX_SHORTLISTED: usize = 16 << 20;
+
+/// The best candidates of every query; `fill` and [`NOBODY`] where there are too few. With a shortlist only so
+/// many candidates of each query are scored: those nearest by the vectors of [`usual::METHOD`].
 pub(crate) fn best(
     py: Python<'_>,
     (engine, crew): (&Engine, Crew<'_>),
     queries: &[Option<&str>],
     candidates: &Candidates<'_>,
     options: &RankOptions,
-    fill: f32,
+    (fill, shortlist): (f32, Option<usize>),
 ) -> Result<Best, Problem> {
     let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
     let page = PageOptions { top_k: options.top_k, ..PageOptions::default() };
     let mut indexes = room(queries.len(), width, NOBODY)?;
     let mut scores = room(queries.len(), width, fill)?;
-    let per_part = per_part(queries, crew.threads);
+    let at_once = shortlist.map_or(usize::MAX, |_| MAX_SHORTLISTED / candidates.texts.len().max(1));
+    let per_part = per_part(queries, crew.threads).min(at_once).max(1);
     let of_part = per_part * width.max(1);
     let rows = indexes.chunks_mut(of_part).zip(scores.chunks_mut(of_part));
     let parts = queries.chunks(per_part).zip(rows).enumerate();
@@ -259,23 +265,46 @@ pub(crate) fn best(
             asked.texts.remove(at);
             asked.places.remove(at);
         }
-        let texts = Asked::Each(asked.texts.iter().map(|text| (*text).into()).collect());
-        let (min_score, page) = (options.min_score, page);
-        let question = Question { min_score, page, ..Question::new(texts, options.query) };
-        let list = cognate::engine::Candidates::new(&candidates.texts);
-        let run = |session: &mut Session<'_>| session.run(0..candidates.texts.len(), go_on);
-        let ranked = engine.rank_session(&question, &list, run).and_then(|ranked| ranked);
-        let ranked = ranked.map_err(|error| restore(error, &asked))?;
-        let made = engine.pages(&question, &list, ranked, || Ok::<_, QueryError>(()));
-        let made = made.map_err(|error| restore(error, &asked))?;
-        for (at, made) in made.pages.iter().enumerate() {
-            let ranking = &made.ranking;
-            let first = asked.place(at) * width;
-            let places = indexes.iter_mut().zip(&mut *scores).skip(first).take(width);
-            for ((index, score), result) in places.zip(&ranking.results) {
-                *index = i64::try_from(candidates.place(result.index)).unwrap_or(NOBODY);
-                *score = result.score;
+        let mut rank = |texts: Asked<'_>, first: usize, list: &[&str], among: Option<&[usize]>| {
+            let (min_score, page) = (options.min_score, page);
+            let question = Question { min_score, page, ..Question::new(texts, options.query) };
+            let list = cognate::engine::Candidates::new(list);
+            let run = |session: &mut Session<'_>| session.run(0..list.ranked().len(), go_on);
+            let ranked = engine.rank_session(&question, &list, run).and_then(|ranked| ranked);
+            let made = ranked.and_then(|ranked| engine.pages(&question, &list, ranked, || Ok(())))?;
+            for (at, made) in (first..).zip(&made.pages) {
+                let first = asked.place(at) * width;
+                let places = indexes.iter_mut().zip(&mut *scores).skip(first).take(width);
+                for ((index, score), result) in places.zip(&made.ranking.results) {
+                    let at = among.map_or(result.index, |among| among[result.index]);
+                    *index = i64::try_from(candidates.place(at)).unwrap_or(NOBODY);
+                    *score = result.score;
+                }
             }
+            Ok::<_, QueryError>(())
+        };
+        let Some(length) = shortlist.filter(|&length| length < candidates.texts.len()) else {
+            let texts = asked.texts.iter().map(|text| (*text).into()).collect();
+            let ranked = rank(Asked::Each(texts), 0, &candidates.texts, None);
+            return ranked.map_err(|error| restore(error, &asked).into());
+        };
+        let method = engine.method(usual::METHOD)?;
+        let Query { refuse_unscored, truncate, .. } = options.query;
+        let by_vectors = Query { refuse_unscored, truncate, ..Query::new(method) };
+        let near = engine.score_matrix(&asked.texts, &candidates.texts, &by_vectors, go_on);
+        let near = near.map_err(|error| restore(error, &asked))?.scores;
+        for (at, row) in near.rows().into_iter().enumerate() {
+            let mut among: Vec<usize> = (0..row.len()).filter(|&index| !row[index].is_nan()).collect();
+            if among.len() > length {
+                let best = |one: &usize, other: &usize| row[*other].total_cmp(&row[*one]).then(one.cmp(other));
+                among.select_nth_unstable_by(length, best);
+                among.truncate(length);
+                // Of equal scores the first candidate is the better one.
+                among.sort_unstable();
+            }
+            let list: Vec<&str> = among.iter().map(|&index| candidates.texts[index]).collect();
+            let ranked = rank(asked.texts[at].into(), at, &list, Some(&among));
+            ranked.map_err(|error| restore(error, &asked))?;
         }
         Ok(())
     })?;

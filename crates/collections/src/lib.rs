@@ -49,8 +49,9 @@ pub use events::{EventChange, EventItems};
 pub use facets::{Facet, Facets, MAX_COUNTED_VALUES};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
-    Activity, Added, Applied, Asker, Behind, Calls, Cancellation, Choice, ChooseError, Chosen,
-    Collection, CollectionInfo, Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
+    Activity, Added, Applied, Asker, CallCounts, Cancellation, Choice, ChooseError, Chosen,
+    Collection, CollectionInfo, Home, ItemSelector, Lag, Page, Pending, SHORTLIST_METHOD, Totals,
+    Write,
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time, exact};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};

@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use cognate::model::Model;
-use cognate_collections::{Behind, Calls, Totals};
+use cognate_collections::{CallCounts, Lag, Totals};
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +21,7 @@ use crate::http::observe::series::{Description, Kind};
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Reloaded;
 
-/// A short word on the server's state.
+/// A summary of the server's state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Status {
     /// `ok` or `ready`.
@@ -95,11 +95,11 @@ struct Page<'a> {
 
 impl Page<'_> {
     /// How far a replica is behind; `None` if the server is no replica.
-    fn behind(&self, figure: fn(&Behind) -> f64) -> Option<f64> {
+    fn behind(&self, figure: fn(&Lag) -> f64) -> Option<f64> {
         self.totals.behind.as_ref().map(figure)
     }
 
-    fn calls(&self, figure: fn(Calls) -> u64) -> f64 {
+    fn calls(&self, figure: fn(CallCounts) -> u64) -> f64 {
         self.app.collections.calls().map_or(0, figure) as f64
     }
 

@@ -291,7 +291,7 @@ pub struct Ids {
 impl Ids {
     pub(crate) fn new() -> Self {
         let mut seed = [0; 8];
-        // Without randomness ids repeat between processes, which the log survives.
+        // A failure is ignored: ids may then repeat between processes, which does no harm to the log.
         let _ = getrandom::fill(&mut seed);
         Self { process: u64::from_le_bytes(seed), next: AtomicU64::new(0) }
     }

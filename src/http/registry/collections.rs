@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Calls, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
-    ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
+    CallCounts, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home,
+    Item, ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -110,7 +110,7 @@ impl Collections {
         self.home.full()
     }
 
-    pub(crate) fn calls(&self) -> Option<Calls> {
+    pub(crate) fn calls(&self) -> Option<CallCounts> {
         self.home.calls()
     }
 

@@ -145,7 +145,10 @@ async fn a_text_is_weighed_by_the_words_that_are_read_of_it() {
         let body = json!({"query": query, "documents": documents, "model": "tiny:wmd",
             "relevant_spans": {"mode": "enabled"}});
         let answer = app.post("/v2/rerank", body.to_string()).await;
-        assert_eq!((answer.status.as_u16(), &answer.json()["code"]), (400, &json!("too_much_work")));
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["code"]),
+            (400, &json!("too_much_work"))
+        );
     }
 }
 

@@ -49,7 +49,9 @@ async fn embeddings_come_as_numbers_or_as_their_bytes() {
 async fn a_text_that_is_too_long_is_named_beside_one_that_is_only_empty() {
     let app = TestApp::new();
     let long = "a ".repeat(app.app.settings.text_bytes);
-    let answer = app.post("/v1/embeddings", json!({"input": ["", long], "truncate": false}).to_string()).await;
+    let answer = app
+        .post("/v1/embeddings", json!({"input": ["", long], "truncate": false}).to_string())
+        .await;
     let text = answer.text();
     assert_eq!(answer.status, 400, "{text}");
     assert!(text.contains("input[1]") && !text.contains("input[0]"), "{text}");

@@ -183,7 +183,8 @@ pub(crate) fn digest_between(file: &[u8], header: &Header) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Whether a file has the bytes of this header, those of its tensors, and these between them.
+/// Whether a file consists of the tensors that a header lists, by their digests, and of bytes between them with
+/// this hash.
 #[cfg(unix)]
 pub(crate) fn same_bytes(
     mut file: impl Read,

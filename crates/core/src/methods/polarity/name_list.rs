@@ -193,7 +193,7 @@ impl List {
                 self.each(within, |known| known.within.push(number));
             }
             (["also", kinds, words], ..) => {
-                let kinds = kinds_of(kinds)?;
+                let kinds = parse_kinds(kinds)?;
                 self.each(words, |known| {
                     known.flags |= flag::ALSO;
                     known.kinds |= kinds;
@@ -366,7 +366,7 @@ impl Code {
     }
 }
 
-fn kinds_of(names: &str) -> Result<u8, String> {
+fn parse_kinds(names: &str) -> Result<u8, String> {
     let mut kinds = 0;
     for name in names.split(' ').filter(|name| *name != "-") {
         let known = kind::NAMES.iter().position(|known| *known == name);
@@ -400,7 +400,7 @@ pub fn fit<L: AsRef<str>>(
         let counted = Class::ALL.iter().position(|(_, name)| fields.first() == Some(name));
         match (counted, fields.as_slice()) {
             (Some(class), [_, kinds, words]) if class > 0 => {
-                let kinds = kinds_of(kinds).map_err(wrong)?;
+                let kinds = parse_kinds(kinds).map_err(wrong)?;
                 let listed = words.split(' ').filter_map(|word| vocabulary.lookup(word));
                 listed.for_each(|id| rows[id as usize] = class as u8 | kinds << KINDS);
             }
