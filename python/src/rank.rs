@@ -12,6 +12,7 @@ use numpy::ndarray::{Array2, Axis};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
+use crate::column::OwnText;
 use crate::error::Problem;
 use crate::work;
 use crate::work::Crew;
@@ -61,16 +62,16 @@ impl<'t> Candidates<'t> {
 
 /// What candidates are ranked for, as Python passes it: a query, or liked texts with their weights,
 /// disliked ones, what is made of several, and what a disliked text counts; then what a score counts
-/// against likeness to those before it, where results are to differ; the least share of the query's words
-/// that must be known, and whether a query of unknown words is read as others.
+/// against likeness to those before it, where results are to differ; and the least share of the query's words
+/// that must be known.
 #[derive(FromPyObject)]
 pub(crate) struct AskedFor {
     #[pyo3(item)]
-    query: Option<String>,
+    query: Option<OwnText>,
     #[pyo3(item)]
-    like: Vec<(String, f32)>,
+    like: Vec<(OwnText, f32)>,
     #[pyo3(item)]
-    unlike: Vec<String>,
+    unlike: Vec<OwnText>,
     #[pyo3(item)]
     strategy: String,
     #[pyo3(item)]
@@ -105,10 +106,11 @@ impl AskedFor {
             return Err(Problem::setting("unlike_weight", "a number above 0", &got));
         }
         let liked = self.like.iter();
-        let liked = liked.map(|(text, weight)| Liked { text: text.into(), weight: *weight });
+        let liked =
+            liked.map(|(text, weight)| Liked { text: text.0.as_str().into(), weight: *weight });
         Ok(Likes {
             liked: liked.collect(),
-            disliked: self.unlike.iter().map(Into::into).collect(),
+            disliked: self.unlike.iter().map(|text| text.0.as_str().into()).collect(),
             strategy,
             unlike_weight: self.unlike_weight,
         })
@@ -139,7 +141,8 @@ pub(crate) fn one(
         diversify: asked.diversify.map(diversify),
         ..PageOptions::default()
     };
-    let texts = asked.query.as_deref().map_or_else(|| likes.into(), Asked::from);
+    let texts: Asked<'_> =
+        asked.query.as_ref().map_or_else(|| likes.into(), |text| text.0.as_str().into());
     let query = Query { min_known: asked.min_known as f32, ..options.query };
     let question = Question { min_score: options.min_score, page, ..Question::new(texts, query) };
     let list = cognate::engine::Candidates::new(&candidates.texts);
