@@ -139,7 +139,7 @@ pub(super) struct List {
     candidates: [Vec<u64>; 2],
     /// The first words of names of two, by the last, which names another place alone: New York.
     firsts: HashMap<Box<str>, Vec<Box<str>>>,
-    /// Whether words say that capitals do not.
+    /// Whether there are words of a language that writes every noun with a capital.
     has_nouns: bool,
     known: Vec<Known>,
     /// For each word of the lines the number of what they say of it, from 1 on.
@@ -246,8 +246,7 @@ impl List {
             let name = self.groups.get(usize::from(group));
             name.is_some_and(|name| matches!(&**name, "weekday" | "month"))
         };
-        let nouns = |known: &Known| known.is(flag::NOUNS);
-        self.has_nouns = self.known.iter().any(nouns);
+        self.has_nouns = self.known.iter().any(|known| known.is(flag::NOUNS));
         for last in self.firsts.keys() {
             let row = vocabulary.lookup(last).and_then(|id| self.rows.get_mut(id as usize));
             row.into_iter().for_each(|row| *row |= ENDS);
