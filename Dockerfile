@@ -52,7 +52,7 @@ RUN COGNATE_REVISION="${REVISION}" cargo build --locked --release --no-default-f
 # Whatever the checkout's file modes are, the service's user can read these and write none.
 FROM ${RUST_IMAGE} AS files
 COPY LICENSE-MIT LICENSE-APACHE NOTICE /given/
-COPY models/default.safetensors models/README.md /given/
+COPY models/default.safetensors models/default.md models/README.md /given/
 RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APACHE /given/NOTICE \
     && install -D -m 0444 -t /image/models /given/default.safetensors /given/README.md \
     && mkdir -p /given/own/data

@@ -78,7 +78,7 @@ chart() {
     fi
     for values in keys.linez=x 'keys.lines={abc}' 'models.serve={news}' settings.listen=x ingress.enabled=true \
         settings.postgres=postgres://a:b@c/d settings.otlp_endpoint=http://a:b@c adminPort=8080 \
-        collections.create=true,postgres.existingSecret=x \
+        collections.create=true,postgres.existingSecret=x 'backups.schedule=17 3 * * *' backups.schedule=daily \
         'models.serve[0].name=news,models.serve[0].file=news.safetensors'; do
         if helm template web deploy/helm/cognate -f deploy/tests/values/least.yaml --set "$values" >/dev/null 2>&1; then
             echo "the chart takes: $values"

@@ -81,6 +81,16 @@ def kubernetes(documents):
         yield "a budget leaves one", all(
             scaler["spec"]["minReplicas"] > budget["spec"]["maxUnavailable"] for budget in of("PodDisruptionBudget"))
     yield "replicas are somebody's", of("HorizontalPodAutoscaler") or deployment.get("replicas", 0) > 0
+    for job in of("CronJob"):
+        spec = job["spec"]["jobTemplate"]["spec"]["template"]
+        asked = {each["name"]: each for each in spec["spec"]["containers"][0]["env"]}["URL"]["value"]
+        port = services.get("admin", service)
+        yield "the job gets no requests", not selected.items() <= spec["metadata"]["labels"].items()
+        yield "it asks the port of operators", asked == (
+            f"http://{port['metadata']['name']}:{port['spec']['ports'][0]['port']}/-/backup")
+        yield "copies are on a claim of their own", len({
+            volume["persistentVolumeClaim"]["claimName"] for volume in pod["volumes"]
+            if volume["name"] in ("data", "backups")}) == 2
     for test in of("Pod"):
         yield "tests get no requests", not selected.items() <= test["metadata"]["labels"].items()
     for monitor in of("ServiceMonitor"):
@@ -93,7 +103,7 @@ def kubernetes(documents):
             deployment["template"]["metadata"].get("annotations", {})
     for ingress in of("Ingress"):
         paths = [path for rule in ingress["spec"]["rules"] for path in rule["http"]["paths"]]
-        inside = ("/metrics", "/-/reload")
+        inside = ("/metrics", "/-/reload", "/-/backup")
         yield "one replica's matters stay inside", not any(
             own == path["path"] or path["pathType"] != "Exact" and own.startswith(path["path"])
             for path in paths for own in inside)
@@ -130,7 +140,9 @@ def kubernetes(documents):
     mounts = container.get("volumeMounts", [])
     spool = {"name": "spool", "mountPath": "/tmp"}
     data = {"name": "data", "mountPath": settings.get("COGNATE_DATA")}
-    yield "all mounts but /tmp and the data are read-only", all(m in (spool, data) or m["readOnly"] for m in mounts)
+    copies = {"name": "backups", "mountPath": settings.get("COGNATE_BACKUPS")}
+    yield "only /tmp, the data and their copies are written", all(
+        m in (spool, data, copies) or m.get("readOnly") for m in mounts)
     yield "all mounts have volumes", {mount["name"] for mount in mounts} == {
         volume["name"] for volume in pod.get("volumes", [])}
     places = {mount["mountPath"] for mount in mounts}

@@ -133,3 +133,39 @@ def test_the_model_that_is_asked(
     other.execute(f"LOAD '{EXTENSION}'")
     assert other.execute(asked).fetchall() == database.execute(asked).fetchall()
     other.close()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "duckdb/test/sql").glob("*.test")), ids=lambda path: path.stem)
+def test_what_the_builders_of_duckdb_run(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads the part of DuckDB's language of tests that the files use."""
+    text = path.read_text(encoding="utf-8")
+    monkeypatch.delenv("COGNATE_MODEL", raising=False)
+    if "require-env COGNATE_MODEL" in text:
+        monkeypatch.setenv("COGNATE_MODEL", str(MODEL))
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    seen = 0
+    for block in text.split("\n\n"):
+        lines = [line for line in block.strip("\n").splitlines() if not line.startswith("#")]
+        match lines[0].split() if lines else ["nothing"]:
+            case ["nothing"] | ["require-env", "COGNATE_MODEL"]:
+                continue
+            case ["require", "cognate"]:
+                connection.execute(f"LOAD '{EXTENSION}'")
+                continue
+        split = lines.index("----")
+        asked, expected = " ".join(lines[1:split]), lines[split + 1 :]
+        match lines[0].split():
+            case ["statement", "error"]:
+                with pytest.raises(duckdb.Error) as refused:
+                    connection.execute(asked).fetchall()
+                assert expected[0] in str(refused.value)
+            case ["query", types]:
+                written = {None: "NULL", True: "true", False: "false"}
+                found = [[written.get(cell, str(cell)) for cell in row] for row in connection.execute(asked).fetchall()]
+                assert found == [line.split("\t") for line in expected]
+                assert all(len(row) == len(types) for row in found)
+            case other:
+                pytest.fail(f"{path.name}: {other}")
+        seen += 1
+    assert seen > 3
+    connection.close()

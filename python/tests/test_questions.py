@@ -117,6 +117,19 @@ def test_matrices_score_what_rankings_score_and_leave_out_what_cannot_be_scored(
             assert whole[place].tobytes() == scores.tobytes(), method
             places = [found.place for found in ranked if found.score is not None][:7]
             assert best.indexes[place].tolist() == places + [-1] * (7 - len(places)), method
+        # As many are scored as there are, and of fewer those that are scored have the same scores.
+        listed = model.cdist(queries, choices, method=method, top_k=7, shortlist=1000, fill=-9)
+        assert listed.indexes.tolist() == best.indexes.tolist()
+        few = model.cdist(queries, choices, method=method, top_k=7, shortlist=60, fill=-9)
+        assert (few.indexes[-4:] == -1).all() and (few.indexes[:, 0] == best.indexes[:, 0]).all()
+        for row, (indexes, scores) in enumerate(zip(few.indexes, few.scores, strict=True)):
+            known = indexes >= 0
+            if method != "bm25":  # Its scores depend on all texts that are ranked.
+                assert scores[known].tobytes() == whole[row, indexes[known]].tobytes(), method
+    with pytest.raises(ValueError, match="^shortlist: expected at least top_k, got 3$"):
+        model.cdist(TEXTS, TEXTS, top_k=4, shortlist=3)
+    with pytest.raises(ValueError, match="^shortlist: a whole matrix has every score"):
+        model.cdist(TEXTS, TEXTS, shortlist=3)
     assert np.isnan(model.cdist([""], TEXTS, unscored="missing")).all()
 
 

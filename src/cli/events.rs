@@ -198,8 +198,8 @@ pub(super) struct FollowArgs {
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, MAX_NEAREST as u64))]
     nearest: usize,
-    /// Texts of an event that must speak for it on average; at most those of it that the window holds,
-    /// and --nearest
+    /// Number of the nearest texts of an event over which its score is the mean; no more than the window holds of
+    /// the event, and than --nearest
     #[arg(long, value_name = "N", default_value_t = usual::VOTES,
           value_parser = count::<usize>(1, MAX_NEAREST as u64))]
     votes: usize,

@@ -30,7 +30,7 @@ pub(super) struct RecordArgs {
     delimiter: Option<u8>,
     /// What becomes of rows that cannot be read: `stop` ends the run, `skip` leaves them out; any
     /// other name is that of a file that takes them, with file, line and reason, as NDJSON [default: stop]
-    #[arg(long, value_name = "stop|skip|FILE", value_parser = OsStringValueParser::new().try_map(on_bad_row))]
+    #[arg(long, value_name = "stop|skip|FILE", value_parser = OsStringValueParser::new().try_map(parse_on_bad_row))]
     bad_rows: Option<OnBadRow>,
     /// Write only these columns, separated by commas: by name, added ones among them, or by number
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
@@ -48,7 +48,7 @@ fn delimiter(written: &str) -> Result<u8, String> {
     }
 }
 
-fn on_bad_row(written: OsString) -> Result<OnBadRow, String> {
+fn parse_on_bad_row(written: OsString) -> Result<OnBadRow, String> {
     match written.to_str() {
         Some("stop") => Ok(OnBadRow::Stop),
         Some("skip") => Ok(OnBadRow::Skip),

@@ -12,7 +12,7 @@ use crate::cli::{Failure, machine, serve, usage};
 #[cfg(any(feature = "eval", feature = "train"))]
 use crate::http::NamedModel;
 
-/// Takes `FILE`, or `NAME=FILE` whose name is ignored; of a list the first.
+/// Reads `FILE`, or `NAME=FILE` without the name; of several, separated by commas, the first.
 #[cfg(any(feature = "eval", feature = "train"))]
 fn model_file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|text| match text.to_str() {

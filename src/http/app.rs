@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -100,6 +100,10 @@ pub struct App {
     /// file could replace a newer one.
     loading_keys: Arc<Mutex<()>>,
     loading_models: Arc<Mutex<()>>,
+    /// Held by the task that copies the collections; when the last whole copy was made, in milliseconds
+    /// since 1970.
+    pub(crate) backing_up: Arc<Mutex<()>>,
+    pub(crate) backed_up: AtomicI64,
 }
 
 impl App {
@@ -160,6 +164,8 @@ impl App {
             draining: AtomicBool::new(false),
             loading_keys: Arc::default(),
             loading_models: Arc::default(),
+            backing_up: Arc::default(),
+            backed_up: AtomicI64::new(0),
             settings,
         }))
     }

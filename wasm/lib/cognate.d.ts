@@ -35,6 +35,46 @@ export interface RankOptions extends PairOptions {
   topK?: number;
   /** The least score wanted; candidates without a score are left out then. */
   minScore?: number;
+  /** Candidates at least so much like a better one are folded into it, and listed under its `duplicates`. */
+  collapse?: number;
+  /** Leave out candidates that say the opposite of the query. */
+  opposes?: "drop";
+  /** Texts that candidates should be like; the query is null then. */
+  like?: readonly (string | { text: string; weight?: number })[];
+  /** Texts that they should not be like. */
+  unlike?: readonly string[];
+  /** What the scores with several liked texts come to: the best of them if not said. */
+  strategy?: "best" | "mean" | "sum";
+  /** What the best score with a disliked text counts, which is subtracted: a half if not said. */
+  unlikeWeight?: number;
+}
+
+export interface EmbedOptions extends Options {
+  /** Scale vectors to length 1. */
+  normalize?: boolean;
+}
+
+/** How a stream is followed; what is not said is as the service's `match` has it. */
+export interface EventOptions {
+  /** When each text was written: dates, or milliseconds since 1970. */
+  times?: readonly (Date | number)[];
+  /** The kind of the stream: topics among posts about nothing else, or stories of a few posts each. */
+  preset?: "topics" | "stories";
+  method?: string;
+  /** A method that scores the nearest once more, or `none`. */
+  second?: string;
+  /** Number of texts that are looked back at, at most 100,000. */
+  last?: number;
+  /** How much earlier near texts may be, in milliseconds. */
+  within?: number;
+  threshold?: number;
+}
+
+export interface DedupeOptions {
+  /** The method that scores; `auto` if not said. */
+  method?: string;
+  /** The least score of duplicates: 0.8 if not said. */
+  threshold?: number;
 }
 
 interface Unscored {
@@ -62,7 +102,13 @@ export interface Ranking extends Unscored {
    * Best first; candidates that cannot be scored come last, with null. With `threshold` those with a score have
    * `related`, as pairs have it.
    */
-  results: { index: number; score: number | null; related?: boolean }[];
+  results: {
+    index: number;
+    score: number | null;
+    related?: boolean;
+    /** With `collapse`, candidates that were folded into this one, best first. */
+    duplicates?: { index: number; score: number; similarity: number }[];
+  }[];
   /** The share of the query's words that the model lists; null where it lists all of them. */
   queryKnown: number | null;
 }
@@ -71,6 +117,29 @@ export interface Embeddings extends Unscored {
   /** Vectors one after the other; zeros for a text without one. */
   vectors: Float32Array;
   dimensions: number;
+}
+
+/** Columns, a row a text. */
+export interface Events {
+  /** The method that scored the nearest, and the least score of an event. */
+  method: string;
+  threshold: number;
+  /** The index of the text that its event began with. */
+  events: number[];
+  /** Its nearest text before it, null where there is none. */
+  nearest: (number | null)[];
+  scores: (number | null)[];
+  /** Whether its event begins with it. */
+  begins: boolean[];
+  /** Whether it says what its nearest says. */
+  duplicate: boolean[];
+}
+
+export interface Deduped {
+  method: string;
+  threshold: number;
+  /** The texts that stay, in their order, each with its duplicates. */
+  kept: { index: number; duplicates: { index: number; score: number }[] }[];
 }
 
 export interface ExplainedWord {
@@ -172,8 +241,10 @@ export class Cognate {
   readonly memory: number;
   similarity(a: string, b: string, options?: Options): number;
   pairs(pairs: readonly (readonly [string, string])[], options?: PairOptions): Scores;
-  rank(query: string, candidates: readonly string[], options?: RankOptions): Ranking;
-  embed(texts: readonly string[], options?: Options): Embeddings;
+  rank(query: string | null, candidates: readonly string[], options?: RankOptions): Ranking;
+  embed(texts: readonly string[], options?: EmbedOptions): Embeddings;
+  events(texts: readonly string[], options?: EventOptions): Events;
+  dedupe(texts: readonly string[], options?: DedupeOptions): Deduped;
   explain(a: string, b: string, options?: Options): Explanation;
   methods(): Method[];
   /** Frees the model at once. One that nobody holds any more goes by itself. */

@@ -10,6 +10,9 @@ export { CognateError, MethodError, ModelError, ScoreError, SettingError, TextEr
 /** The model within the package. */
 const DEFAULT_MODEL = new URL("./default.safetensors", import.meta.url);
 
+/** The least score of duplicates, as `cognate dedupe` has it. */
+const DUPLICATE = 0.8;
+
 /** A model, and the questions that can be asked of it. */
 export class Cognate {
   #instance;
@@ -43,20 +46,63 @@ export class Cognate {
     return { scores: numbers, ...json };
   }
 
-  /** Candidates in the order of their similarity to a query, best first. */
+  /**
+   * Candidates in the order of their similarity to a query, best first. With `like` the query is null: texts that
+   * candidates should be like.
+   */
   rank(query, candidates, options = {}) {
-    const { topK, minScore, threshold, ...others } = options;
-    const texts = [text(query, "query"), ...allTexts(candidates, "candidates")];
-    const least = number(minScore, "minScore");
-    const related = number(threshold, "threshold");
-    const asked = { ...settings(others), top_k: whole(topK, "topK"), min_score: least, threshold: related };
-    return this.#ask("rank", asked, texts).json;
+    const { topK, minScore, threshold, collapse, opposes, like, unlike, strategy, unlikeWeight, ...others } = options;
+    if (opposes !== undefined && opposes !== "drop") throw new SettingError(`opposes: expected drop, got ${opposes}`);
+    const { texts, likes } = wanted(query, { like, unlike, strategy, unlikeWeight });
+    const ranking = {
+      likes,
+      top_k: whole(topK, "topK"),
+      min_score: number(minScore, "minScore"),
+      collapse: number(collapse, "collapse"),
+      drop_opposed: opposes === "drop",
+    };
+    const asked = { ...settings(others), threshold: number(threshold, "threshold"), ranking };
+    return this.#ask("rank", asked, [...texts, ...allTexts(candidates, "candidates")]).json;
   }
 
   /** The vectors of texts, one after the other; zeros for a text without one. */
   embed(texts, options = {}) {
-    const { json, numbers } = this.#ask("embed", settings(options), allTexts(texts, "texts"));
+    const { normalize, ...others } = options;
+    const asked = { ...settings(others), normalize: normalize === true };
+    const { json, numbers } = this.#ask("embed", asked, allTexts(texts, "texts"));
     return { vectors: numbers, ...json };
+  }
+
+  /** The event of each text of a stream, in the order in which they came. */
+  events(texts, options = {}) {
+    const { times, preset, method, second, last, within, threshold, ...unknown } = options;
+    settings(unknown);
+    const stream = {
+      times: times && list(times, "times", texts.length).map((time, row) => moment(time, `times[${row}]`)),
+      preset,
+      method,
+      second,
+      last: whole(last, "last"),
+      within: whole(within, "within"),
+      threshold: number(threshold, "threshold"),
+    };
+    return this.#ask("events", { stream }, allTexts(texts, "texts")).json;
+  }
+
+  /** The texts that are duplicates of none before them, and the duplicates of each. */
+  dedupe(texts, options = {}) {
+    const { method = "auto", threshold = DUPLICATE, ...unknown } = options;
+    settings(unknown);
+    const duplicate_score = number(threshold, "threshold");
+    const last = Math.max(1, list(texts, "texts").length);
+    const stream = { preset: "stories", second: method, threshold: duplicate_score, duplicate_score, last, only_new: true };
+    const { json } = this.#ask("events", { stream }, allTexts(texts, "texts"));
+    const groups = new Map();
+    json.duplicate.forEach((twin, index) => {
+      if (!twin) groups.set(index, { index, duplicates: [] });
+      else groups.get(json.nearest[index]).duplicates.push({ index, score: json.scores[index] });
+    });
+    return { method: json.method, threshold: json.threshold, kept: [...groups.values()] };
   }
 
   /** What each word adds to the score of two texts. */
@@ -96,6 +142,30 @@ function settings(options) {
     if (value !== undefined) text(value, name);
   }
   return { method, measure, opposites, truncate: truncate === true, refuse: unscored === "error" };
+}
+
+/** What candidates are ranked for: the query, or liked texts and then disliked ones. */
+function wanted(query, { like, unlike, strategy, unlikeWeight }) {
+  if (like === undefined) {
+    for (const [name, value] of Object.entries({ unlike, strategy, unlikeWeight })) {
+      if (value !== undefined) throw new SettingError(`${name}: this stands beside like alone`);
+    }
+    return { texts: [text(query, "query")] };
+  }
+  if (query !== null) throw new SettingError("like: expected null as the query beside it");
+  const liked = list(like, "like").map((one) => (typeof one === "string" ? { text: one } : one));
+  const disliked = allTexts(unlike ?? [], "unlike");
+  const weights = liked.map(({ weight = 1 }, row) => number(weight, `like[${row}].weight`));
+  const texts = [...liked.map((one, row) => text(one.text, `like[${row}]`)), ...disliked];
+  const unlike_weight = number(unlikeWeight, "unlikeWeight");
+  return { texts, likes: { weights, disliked: disliked.length, strategy, unlike_weight } };
+}
+
+/** A date, or milliseconds since 1970. */
+function moment(value, name) {
+  const time = value instanceof Date ? value.getTime() : value;
+  if (Number.isSafeInteger(time)) return time;
+  throw new SettingError(`${name}: expected a date or milliseconds, got ${value}`);
 }
 
 function text(value, name) {

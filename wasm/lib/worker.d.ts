@@ -1,6 +1,6 @@
 import type { About, Cognate, Source } from "./cognate.js";
 
-type Question = "similarity" | "pairs" | "rank" | "embed" | "explain" | "methods";
+type Question = "similarity" | "pairs" | "rank" | "embed" | "events" | "dedupe" | "explain" | "methods";
 
 type Promised = {
   [Name in Question]: (...args: Parameters<Cognate[Name]>) => Promise<ReturnType<Cognate[Name]>>;

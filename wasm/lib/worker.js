@@ -50,6 +50,14 @@ export class CognateWorker {
     return this.#ask("embed", args);
   }
 
+  events(...args) {
+    return this.#ask("events", args);
+  }
+
+  dedupe(...args) {
+    return this.#ask("dedupe", args);
+  }
+
   explain(...args) {
     return this.#ask("explain", args);
   }

@@ -6,6 +6,7 @@
 
 mod embed;
 mod error;
+mod events;
 mod explain;
 mod memory;
 mod methods;
@@ -49,5 +50,6 @@ fn ask(engine: &Engine, settings: &[u8], texts: &[u8], lengths: &[u8]) -> Result
         Asked::Rank => rank::answer(engine, &question),
         Asked::Embed => embed::answer(engine, &question),
         Asked::Explain => explain::answer(engine, &question),
+        Asked::Events => events::answer(engine, &question),
     }
 }

@@ -1,6 +1,7 @@
 //! A question as JavaScript passes it: settings, and texts one after another.
 
-use cognate::engine::Opposites;
+use cognate::engine::{Opposites, Strategy};
+use cognate::window::usual::Preset;
 use cognate::{Engine, Measure, Query};
 use serde::Deserialize;
 
@@ -22,6 +23,49 @@ pub(crate) enum Asked {
     Embed,
     /// Why the first two texts score as they do.
     Explain,
+    /// The event of each text of a stream, and what it is a duplicate of.
+    Events,
+}
+
+/// Texts that candidates should be like and unlike, in place of a query.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LikesAsked {
+    /// The weight of each liked text.
+    pub weights: Vec<f32>,
+    /// Number of disliked texts.
+    pub disliked: usize,
+    #[serde(default)]
+    pub strategy: Strategy,
+    #[serde(default)]
+    pub unlike_weight: Option<f32>,
+}
+
+/// Options of a ranking.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RankingAsked {
+    pub likes: Option<LikesAsked>,
+    pub top_k: Option<usize>,
+    pub min_score: Option<f64>,
+    pub collapse: Option<f64>,
+    pub drop_opposed: bool,
+}
+
+/// Options of a stream; the times of its texts in milliseconds, or none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct StreamAsked {
+    pub times: Option<Vec<i64>>,
+    pub preset: Option<Preset>,
+    pub method: Option<String>,
+    pub second: Option<String>,
+    pub last: Option<usize>,
+    pub within: Option<i64>,
+    pub threshold: Option<f64>,
+    pub duplicate_score: Option<f64>,
+    /// Whether duplicates stay out of the window, so that each is compared with those that stayed alone.
+    pub only_new: bool,
 }
 
 /// Settings as JavaScript's side has checked and named them.
@@ -44,11 +88,13 @@ struct Settings {
     #[serde(default)]
     one: bool,
     #[serde(default)]
-    top_k: Option<usize>,
-    #[serde(default)]
-    min_score: Option<f64>,
-    #[serde(default)]
     threshold: Option<f64>,
+    #[serde(default)]
+    normalize: bool,
+    #[serde(default)]
+    ranking: RankingAsked,
+    #[serde(default)]
+    stream: StreamAsked,
 }
 
 /// A question, resolved for a model.
@@ -57,8 +103,9 @@ pub(crate) struct Question<'t> {
     pub asked: Asked,
     pub query: Query,
     pub one: bool,
-    pub top_k: Option<usize>,
-    pub min_score: Option<f64>,
+    pub normalize: bool,
+    pub ranking: RankingAsked,
+    pub stream: StreamAsked,
     pub texts: Vec<&'t str>,
 }
 
@@ -100,7 +147,7 @@ impl<'t> Question<'t> {
             ..Query::new(method)
         };
         let query = query.with_opposites(opposites);
-        if !matches!(settings.ask, Asked::About | Asked::Methods) {
+        if !matches!(settings.ask, Asked::About | Asked::Methods | Asked::Events) {
             engine.check(&query)?;
         }
         let texts = std::str::from_utf8(texts)
@@ -109,8 +156,9 @@ impl<'t> Question<'t> {
             asked: settings.ask,
             query,
             one: settings.one,
-            top_k: settings.top_k,
-            min_score: settings.min_score,
+            normalize: settings.normalize,
+            ranking: settings.ranking,
+            stream: settings.stream,
             texts: parted(texts, lengths),
         })
     }

@@ -1,27 +1,39 @@
 //! One text against many.
 
 use cognate::Engine;
-use cognate::engine::rank::Question as RankQuestion;
-use cognate::engine::{Candidates, PageOptions, QueryError};
+use cognate::engine::rank::{Asked, Question as RankQuestion};
+use cognate::engine::{Candidates, Duplicate, Liked, Likes, PageOptions, QueryError};
 use serde_json::json;
 
 use crate::Answer;
 use crate::error::Problem;
-use crate::question::Question;
+use crate::question::{LikesAsked, Question};
 
 /// Candidates best first; those that cannot be scored come last, without a score.
 pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
-    if question.min_score.is_some_and(f64::is_nan) {
+    let asked = &question.ranking;
+    if asked.min_score.is_some_and(f64::is_nan) {
         return Err(Problem::setting("minScore", "a number", "NaN"));
     }
-    let page = PageOptions { top_k: question.top_k, ..PageOptions::default() };
+    if asked.drop_opposed {
+        engine.knows_opposites().map_err(|reason| QueryError::OppositesUnknown { reason })?;
+    }
+    let page = PageOptions {
+        top_k: asked.top_k,
+        collapse: asked.collapse.map(|least| least as f32),
+        drop_opposed: asked.drop_opposed,
+        ..PageOptions::default()
+    };
+    let (ranked_for, texts) = match &asked.likes {
+        None => (question.text(0).into(), question.texts.get(1..).unwrap_or_default()),
+        Some(likes) => liked(likes, &question.texts)?,
+    };
     let asked = RankQuestion {
         // Scores have single precision; so a score reaches the number that it is printed as.
-        min_score: question.min_score.map(|least| least as f32),
+        min_score: asked.min_score.map(|least| least as f32),
         page,
-        ..RankQuestion::new(question.text(0), question.query)
+        ..RankQuestion::new(ranked_for, question.query)
     };
-    let texts = question.texts.get(1..).unwrap_or_default();
     let go_on = || Ok::<_, QueryError>(());
     let made = engine.rank_pages(&asked, &Candidates::new(texts), go_on)?;
     let Some(page) = made.one() else { return Ok(json!({}).into()) };
@@ -29,6 +41,12 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         let mut result = json!({ "index": found.index, "score": found.score });
         if let Some(related) = found.related {
             result["related"] = related.into();
+        }
+        if !found.duplicates.is_empty() {
+            let one = |twin: &Duplicate| json!({
+                "index": twin.ranked.index, "score": twin.ranked.score, "similarity": twin.similarity,
+            });
+            result["duplicates"] = found.duplicates.iter().map(one).collect();
         }
         result
     });
@@ -43,4 +61,29 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         "queryKnown": ranking.query_known,
     })
     .into())
+}
+
+/// The liked and disliked texts, which stand before the candidates, and these.
+fn liked<'q, 't>(
+    asked: &LikesAsked,
+    texts: &'q [&'t str],
+) -> Result<(Asked<'t>, &'q [&'t str]), Problem> {
+    let usable = |weight: f32| weight.is_finite() && weight > 0.0;
+    let unlike_weight = asked.unlike_weight.unwrap_or(Likes::UNLIKE_WEIGHT);
+    for (name, weight) in asked.weights.iter().map(|&weight| ("like", weight)).chain([("unlikeWeight", unlike_weight)])
+    {
+        if !usable(weight) {
+            return Err(Problem::setting(name, "a weight above 0", &weight.to_string()));
+        }
+    }
+    let (likes, rest) = texts.split_at_checked(asked.weights.len()).unwrap_or_default();
+    let (dislikes, candidates) = rest.split_at_checked(asked.disliked).unwrap_or_default();
+    let liked = likes.iter().zip(&asked.weights);
+    let likes = Likes {
+        liked: liked.map(|(&text, &weight)| Liked { text: text.into(), weight }).collect(),
+        disliked: dislikes.iter().map(|&text| text.into()).collect(),
+        strategy: asked.strategy,
+        unlike_weight,
+    };
+    Ok((likes.into(), candidates))
 }

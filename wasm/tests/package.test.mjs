@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { DEFAULT, PACKAGE, ROOT, cognate, folder, part } from "./support.mjs";
+import { DEFAULT, PACKAGE, ROOT, cognate, folder, part, program } from "./support.mjs";
 
 const { Cognate, CognateError, MethodError, ModelError, SettingError, TextError } = cognate;
 const { CognateWorker } = await part("worker.js");
@@ -46,6 +46,57 @@ test("a model comes from bytes, an address, a file or an answer", async () => {
   await assert.rejects(Cognate.load(7), TypeError);
 });
 
+test("liked texts rank, duplicates fold, opposed candidates go", () => {
+  const titles = ["Strong quake hits Chile", "Quake hits Chile, strong", "Cat naps on the sofa", "How to bake bread"];
+  const { results } = model.rank(null, titles, { like: ["an earthquake", { text: "a tremor", weight: 2 }], unlike: ["bread"] });
+  assert.deepEqual(new Set(results.slice(0, 2).map(({ index }) => index)), new Set([0, 1]));
+  const one = model.rank(null, titles, { like: ["an earthquake"] }).results;
+  assert.deepEqual(one, model.rank("an earthquake", titles).results);
+  const folded = model.rank("an earthquake", titles, { collapse: 0.9 }).results;
+  assert.deepEqual(folded[0].duplicates.length, 1);
+  assert.equal(folded.length, 3);
+  const switches = ["turn off dark mode", "enable dark mode"];
+  const kept = model.rank("turn on dark mode", switches, { opposes: "drop" }).results;
+  assert.deepEqual(kept.map(({ index }) => index), [1]);
+});
+
+test("vectors of length 1 are asked for", () => {
+  const { vectors } = model.embed(["a quake", ""], { normalize: true });
+  const square = (from, to) => vectors.subarray(from, to).reduce((sum, value) => sum + value * value, 0);
+  const dims = vectors.length / 2;
+  assert.ok(Math.abs(square(0, dims) - 1) < 1e-6);
+  assert.equal(square(dims, 2 * dims), 0);
+});
+
+const STREAM = [
+  "Strong earthquake shakes Chile, buildings damaged",
+  "Cup final tonight in Madrid",
+  "Earthquake in Chile: strong shaking, buildings damaged",
+  "Strong earthquake shakes Chile, buildings damaged!",
+];
+
+test("texts are followed as the program follows them", () => {
+  const { events, begins, nearest, scores, duplicate } = model.events(STREAM, { preset: "stories" });
+  const lines = STREAM.map((text) => `${JSON.stringify({ text })}\n`).join("");
+  const answers = program(["events", "--preset", "stories", "--model", DEFAULT], lines).trim().split("\n").map(JSON.parse);
+  // The program counts records from 1.
+  const told = answers.map(({ event }) => event - 1);
+  assert.deepEqual(scores, answers.map(({ score }) => score && Math.fround(score)));
+  assert.deepEqual(events, told);
+  assert.deepEqual(begins, [true, true, false, false]);
+  assert.deepEqual([nearest[3], duplicate[3]], [0, true]);
+  const day = 86_400_000;
+  const times = STREAM.map((_, row) => new Date(row * day));
+  assert.deepEqual(model.events(STREAM, { preset: "stories", times, within: day / 2 }).begins, [true, true, true, true]);
+});
+
+test("duplicates stand with the text that stays", () => {
+  const { kept } = model.dedupe(STREAM);
+  const groups = kept.map(({ index, duplicates }) => [index, ...duplicates.map((twin) => twin.index)]);
+  assert.deepEqual(groups, [[0, 2, 3], [1]]);
+  assert.deepEqual(model.dedupe([]).kept, []);
+});
+
 test("opposites count unless they are ignored", () => {
   const pair = ["turn on dark mode", "turn off dark mode"];
   const plain = model.similarity(...pair, { method: "coverage-blend" });
@@ -81,11 +132,19 @@ test("what is wrong is said by kind, with the text at fault", () => {
   refuses(() => model.pairs([["a", "b"]], { method: "dynamax", measure: "euclidean" }), MethodError, /euclidean/);
   refuses(() => model.embed(["a"], { method: "dynamax" }), MethodError, /./);
   refuses(() => model.similarity("a", "b", { measure: "manhattan" }), SettingError, /cosine or euclidean/);
-  refuses(() => model.similarity("a", "b", { opposites: "yes" }), SettingError, /count or ignore/);
+  refuses(() => model.similarity("a", "b", { opposites: "yes" }), SettingError, /without_names or ignore/);
   refuses(() => model.similarity("a", "b", { method: "sif", opposites: "count" }), MethodError, /does not count/);
   refuses(() => model.similarity("a", "b", { mehtod: "sif" }), SettingError, /mehtod/);
   refuses(() => model.rank("a", ["b"], { topK: -1 }), SettingError, /topK/);
   refuses(() => model.rank("a", ["b"], { minScore: NaN }), SettingError, /minScore/);
+  refuses(() => model.rank("a", ["b"], { unlike: ["c"] }), SettingError, /unlike: this stands beside like/);
+  refuses(() => model.rank("a", ["b"], { like: ["c"] }), SettingError, /like: expected null/);
+  refuses(() => model.rank(null, ["b"], { like: [{ text: "c", weight: 0 }] }), SettingError, /like: expected a weight/);
+  refuses(() => model.rank("a", ["b"], { opposes: "keep" }), SettingError, /opposes: expected drop/);
+  refuses(() => model.events(["a"], { times: [] }), TypeError, /^times: expected an array of 1/);
+  refuses(() => model.events(["a"], { preset: "tweets" }), SettingError, /tweets/);
+  refuses(() => model.events(["a"], { last: 1e6 }), SettingError, /last: expected/);
+  refuses(() => model.dedupe(["a"], { threshold: 7 }), SettingError, /expected a number from/);
   refuses(() => model.similarity("a", 7), TypeError, /^b: expected a string, got number/);
   refuses(() => model.pairs([["a", "b"], ["c"]]), TypeError, /^pairs\[1\]/);
   refuses(() => model.pairs([["a", null]]), TypeError, /^pairs\[0\]\[1\]: expected a string, got null/);

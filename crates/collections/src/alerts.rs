@@ -132,7 +132,7 @@ pub struct AlertReader {
     rule: AlertRule,
     cursor: Cursor,
     next: u64,
-    /// Items up to this time are skipped, where the last reported item has left the collection.
+    /// Set once the last reported item has left the collection: items up to this time are skipped.
     passed: Option<i64>,
     bits: Arc<TextBits>,
 }

@@ -19,14 +19,14 @@ pub struct Filter(Vec<Condition>);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
-    Of(Box<str>, Test),
-    Time(Test),
+    Of(Box<str>, Comparison),
+    Time(Comparison),
     Any(Vec<Filter>),
     Not(Filter),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Test {
+pub(super) enum Comparison {
     In(Values),
     /// Missing, or equal to none of these.
     NotIn(Values),
@@ -117,7 +117,7 @@ impl Filter {
     }
 }
 
-impl Test {
+impl Comparison {
     fn kinds(&self) -> impl Iterator<Item = AttributeKind> {
         let values = match self {
             Self::In(values) | Self::NotIn(values) => &*values.list,

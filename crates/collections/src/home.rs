@@ -90,7 +90,7 @@ pub trait Home: Debug + Send + Sync {
     fn hand_over(&self) {}
 
     /// Statistics of the calls to the database, if the collections are in one.
-    fn calls(&self) -> Option<Calls> {
+    fn calls(&self) -> Option<CallCounts> {
         None
     }
 }
@@ -172,7 +172,7 @@ pub trait Collection: Debug + Send + Sync {
     /// At most `most` items from this number on, in order; without a number, the last item alone.
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError>;
 
-    /// The merges after this time of which the collection has items, in order.
+    /// The merges of events after this time, oldest first; only of events with items in the collection.
     fn merges(
         &self,
         after: i64,
@@ -387,7 +387,7 @@ pub struct Activity {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Calls {
+pub struct CallCounts {
     pub all: u64,
     /// Calls that got no answer in time.
     pub failed: u64,
@@ -400,11 +400,11 @@ pub struct Totals {
     /// Bytes of memory that the items take in this process.
     pub bytes: usize,
     /// How far a replica is behind; `None` if this home is no replica.
-    pub behind: Option<Behind>,
+    pub behind: Option<Lag>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Behind {
+pub struct Lag {
     /// Bytes of logs that were not read, or are not known to be durable.
     pub bytes: u64,
     pub unreadable: usize,

@@ -42,15 +42,16 @@ pub use boosts::{ItemBoost, ItemBoosts, MAX_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{
     BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
-    check_logs, promote,
+    back_up_among, check_logs, promote,
 };
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
 pub use facets::{Facet, Facets, MAX_COUNTED_VALUES};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
-    Activity, Added, Applied, Asker, Behind, Calls, Cancellation, Choice, ChooseError, Chosen,
-    Collection, CollectionInfo, Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
+    Activity, Added, Applied, Asker, CallCounts, Cancellation, Choice, ChooseError, Chosen,
+    Collection, CollectionInfo, Home, ItemSelector, Lag, Page, Pending, SHORTLIST_METHOD, Totals,
+    Write,
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time, exact};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};

@@ -176,7 +176,7 @@ impl EventIds {
         })
     }
 
-    /// The name of an event, or this item's if the event is unknown.
+    /// The name of an event, or the id of this item if the event is unknown.
     fn called(&self, event: u64, id: &Arc<str>) -> Arc<str> {
         Arc::clone(self.events.get(&event).map_or(id, |(begun, _)| begun))
     }

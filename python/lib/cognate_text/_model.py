@@ -417,6 +417,7 @@ class Model:
         *,
         top_k: int,
         score_cutoff: Cutoff | None = ...,
+        shortlist: int | None = ...,
         method: str = ...,
         measure: Measure | None = ...,
         opposites: Opposites | None = ...,
@@ -433,6 +434,7 @@ class Model:
         *,
         top_k: int | None = None,
         score_cutoff: Cutoff | None = None,
+        shortlist: int | None = None,
         method: str = "auto",
         measure: Measure | None = None,
         opposites: Opposites | None = None,
@@ -441,7 +443,8 @@ class Model:
         fill: float | None = None,
         progress: bool = False,
     ) -> NDArray[np.float32] | TopK:
-        """The scores of every query with every choice, or the best choices of every query.
+        """The scores of every query with every choice, or the best choices of every query. With `shortlist`
+        only so many choices of each query are scored: those nearest by the vectors of avg-cos.
 
         >>> model = Model()
         >>> choices = ["an earthquake", "football", "a cat"]
@@ -456,14 +459,18 @@ class Model:
         if top_k is None:
             if score_cutoff is not None:
                 raise ValueError("score_cutoff: a whole matrix has no cutoff; give top_k, too")
+            if shortlist is not None:
+                raise ValueError("shortlist: a whole matrix has every score; give top_k, too")
             with _bar(progress) as tell:
                 return self._native.cdist(queries, choices, asked, _filled(fill, unscored), tell)
         if top_k < 1:
             raise ValueError(f"top_k: expected at least 1, got {top_k}")
+        if shortlist is not None and shortlist < top_k:
+            raise ValueError(f"shortlist: expected at least top_k, got {shortlist}")
         missing = _filled(fill, unscored)
         with _bar(progress) as tell:
             best = self._native.cdist_best(
-                queries, choices, top_k, score_cutoff, asked, missing, tell
+                queries, choices, top_k, score_cutoff, shortlist, asked, missing, tell
             )
         return TopK(*best)
 
@@ -571,7 +578,7 @@ class Model:
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
         asked = (method, measure, unscored, truncate, opposites)
-        found, _, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, None, asked)
+        found, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, None, asked)
         return Extraction(
             Extracted(texts[index], score, keys[index] if keys else index)
             for index, score, _ in found

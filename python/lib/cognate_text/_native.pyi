@@ -61,6 +61,7 @@ class Model:
         choices: object,
         top_k: int,
         score_cutoff: float | Literal["calibrated"] | None,
+        shortlist: int | None,
         asked: _Asked,
         fill: float,
         progress: _Progress,

@@ -65,7 +65,7 @@ pub(super) enum Index {
     Hnsw,
     /// By lists of vectors around centres: sooner made, finds less
     Ivfflat,
-    /// By looking at each vector, which are made now rather than when they are first asked for
+    /// No index: a search reads every vector. Vectors are made now, not at the first search
     None,
 }
 

@@ -377,7 +377,6 @@ fn write_items<'i>(mut items: impl Iterator<Item = &'i Arc<Item>>) -> Result<(),
 #[derive(Debug, Serialize)]
 struct Copied {
     collections: usize,
-    items: usize,
     bytes: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: Vec<Unread>,
@@ -385,8 +384,8 @@ struct Copied {
 
 impl fmt::Display for Copied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { collections, items, bytes, left_out } = self;
-        write!(f, "{collections} collections copied and read back: {items} items, {bytes} bytes")?;
+        let Self { collections, bytes, left_out } = self;
+        write!(f, "{collections} collections copied and read back: {bytes} bytes")?;
         let mut each = left_out.iter();
         each.try_for_each(|Unread { name, problem }| write!(f, "\nleft out: {name}: {problem}"))
     }
@@ -396,10 +395,10 @@ fn backup(args: &BackupArgs) -> Result<(), Failure> {
     let stop = Arc::default();
     stop_at_signals(&stop)?;
     let done = back_up(&args.folder.data, &args.to, &stop)?;
-    let BackedUp { collections, items, bytes, left_out } = done;
+    let BackedUp { collections, bytes, left_out } = done;
     let left_out: Vec<Unread> = left_out.into_iter().map(Unread::from).collect();
     let unread = left_out.len();
-    show(&Copied { collections, items, bytes, left_out }, args.json)?;
+    show(&Copied { collections, bytes, left_out }, args.json)?;
     check_read(unread, "left out of the copy: its log cannot be read")
 }
 

@@ -255,6 +255,8 @@ fn bound(end: f32) -> Option<f32> {
 refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotReady]);
 
 /// Every method: what it does, and whether the model can serve it.
+///
+/// A method that needs what the model lacks is listed with the reason.
 #[utoipa::path(
     get,
     path = "/methods",
@@ -283,6 +285,8 @@ pub(crate) async fn methods(
 refusals!(ModelsRefusals: &[Code::NotReady]);
 
 /// Every model: its size, its terms, its thresholds.
+///
+/// The first is the default. The fingerprint changes with the model's bytes.
 #[utoipa::path(
     get,
     path = "/models",

@@ -147,6 +147,8 @@ impl Planned for Explaining<'_> {
 refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSupported]);
 
 /// Why two texts scored as they did: weights, cosines, and what each word adds.
+///
+/// Where `adds_up` is true, the shares of the words sum to the score.
 #[utoipa::path(
     post,
     path = "/explain",

@@ -4,6 +4,7 @@
 //! here endpoints are grouped by what they require of a caller. Those of other dialects are in
 //! `compatible`, and the `router` puts all of them together.
 
+mod backup;
 pub(crate) mod catalogue;
 pub mod collections;
 pub mod cost;
@@ -21,6 +22,8 @@ pub(crate) mod stream;
 pub mod ways;
 
 use axum::routing::get;
+use tower_http::compression::CompressionLayer;
+use utoipa_axum::router::UtoipaMethodRouterExt;
 use utoipa_axum::routes;
 
 use crate::http::routes::Routes;
@@ -50,11 +53,12 @@ pub(crate) fn state() -> Routes {
     Routes::default()
         .with(routes!(operations::ready))
         .undocumented("/readyz", get(operations::ready))
-        .with(routes!(operations::metrics))
+        // Prometheus asks for gzip, and the page is asked for every few seconds.
+        .with(routes!(operations::metrics).layer(CompressionLayer::new()))
 }
 
 pub(crate) fn orders() -> Routes {
-    Routes::default().with(routes!(operations::reload)).behind_keys()
+    Routes::default().with(routes!(operations::reload)).with(routes!(backup::backup)).behind_keys()
 }
 
 pub(crate) fn people() -> Routes {

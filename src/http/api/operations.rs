@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use cognate::model::Model;
-use cognate_collections::{Behind, Calls, Totals};
+use cognate_collections::{CallCounts, Lag, Totals};
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +22,7 @@ use crate::http::observe::series::{Description, Kind};
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Reloaded;
 
-/// A short word on the server's state.
+/// A summary of the server's state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Status {
     /// `ok` or `ready`.
@@ -31,7 +32,9 @@ pub(crate) struct Status {
     damaged_collections: Option<usize>,
 }
 
-/// Whether the process lives. Also under `/livez` and `/healthz`.
+/// Whether the process lives.
+///
+/// It says nothing of models or load: restart a process that does not answer. Also under `/livez` and `/healthz`.
 #[utoipa::path(
     get,
     path = "/health",
@@ -44,7 +47,9 @@ pub(crate) async fn health() -> Json<Status> {
 
 refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
 
-/// Whether requests are welcome. Also under `/readyz`.
+/// Whether requests are welcome.
+///
+/// Models are loaded and intact, collections take changes, and the server is not stopping. Also under `/readyz`.
 #[utoipa::path(
     get,
     path = "/ready",
@@ -61,6 +66,8 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError
 }
 
 /// Counters, gauges and histograms, as Prometheus reads them.
+///
+/// Series of a route come with its first request. The page is compressed for a client that accepts it.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -95,11 +102,11 @@ struct Page<'a> {
 
 impl Page<'_> {
     /// How far a replica is behind; `None` if the server is no replica.
-    fn behind(&self, figure: fn(&Behind) -> f64) -> Option<f64> {
+    fn behind(&self, figure: fn(&Lag) -> f64) -> Option<f64> {
         self.totals.behind.as_ref().map(figure)
     }
 
-    fn calls(&self, figure: fn(Calls) -> u64) -> f64 {
+    fn calls(&self, figure: fn(CallCounts) -> u64) -> f64 {
         self.app.collections.calls().map_or(0, figure) as f64
     }
 
@@ -168,6 +175,9 @@ readings! {
     /// When the writer last looked after the folder that this replica reads, in seconds since 1970.
     Gauge cognate_replica_writer_timestamp_seconds =
         |page| page.behind(|behind| seconds(behind.writer));
+    /// When a copy of the collections was last made by `POST /-/backup` since the start, in seconds since 1970.
+    Gauge cognate_backup_timestamp_seconds =
+        |page| seconds(Some(page.app.backed_up.load(Ordering::Relaxed)));
     /// Collections that are not served because their logs cannot be read.
     Gauge cognate_collections_damaged = |page| page.app.collections.damaged() as f64;
     /// Collections that take no changes until the server starts again.

@@ -68,6 +68,9 @@ fn swagger(_name: &str) -> Option<Cow<'static, [u8]>> {
 }
 
 /// A page on which texts can be tried out.
+///
+/// It calls the routes of this document from the browser, and shows each question as curl, Python and
+/// JavaScript.
 #[utoipa::path(
     get,
     path = "/",

@@ -110,6 +110,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
             "GET /ready",
             "GET /v1/models",
             "GET /v1/models/{id}",
+            "POST /-/backup",
             "POST /-/reload",
             "POST /api/show",
         ],

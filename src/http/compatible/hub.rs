@@ -61,7 +61,7 @@ impl PairDialect for Hub {
     }
 }
 
-pub(super) struct HubQuestion;
+pub(super) struct HubDialect;
 
 /// A body that compares sentences, whatever they are.
 #[derive(Deserialize)]
@@ -94,7 +94,7 @@ enum HubResponse {
     Vectors(Vec<Vec<f32>>),
 }
 
-impl Endpoint for HubQuestion {
+impl Endpoint for HubDialect {
     type Address = Address;
 
     fn check_head(request: &Request) -> Result<(), ApiError> {
@@ -119,6 +119,9 @@ refusals!(
 
 question! {
     /// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
-    infer: "hub" "/" asks HubQuestion;
+    ///
+    /// The form of `inputs` decides: texts give vectors, `source_sentence` with `sentences` gives
+    /// scores.
+    infer: "hub" "/" asks HubDialect;
     HubRequest<'_> => HubResponse: "Vectors or scores", HubRefusals
 }

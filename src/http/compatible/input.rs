@@ -93,7 +93,9 @@ forms!(Truncate: "true, false or a word";
 impl PartialSchema for Truncate {
     fn schema() -> RefOr<Schema> {
         let kind = |kind| ObjectBuilder::new().schema_type(kind);
-        OneOfBuilder::new().item(kind(Type::Boolean)).item(kind(Type::String)).into()
+        let words = "True or false, or a word that names the end to cut; `none` cuts nothing.";
+        let either = OneOfBuilder::new().item(kind(Type::Boolean)).item(kind(Type::String));
+        either.description(Some(words)).into()
     }
 }
 

@@ -54,7 +54,7 @@ use utoipa_axum::router::UtoipaMethodRouter;
 use crate::http::api::pipeline::Endpoint;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::hub::HubQuestion;
+use crate::http::compatible::hub::HubDialect;
 use crate::http::compatible::ollama::{Embed, Prompt};
 use crate::http::compatible::openai::OpenAi;
 use crate::http::compatible::pairs::PairQuestion;
@@ -112,7 +112,7 @@ pub fn refusals(body: &[u8]) -> Vec<ApiError> {
         refused::<RerankQuestion<'_>>,
         refused::<VectorsOrNative<'_>>,
         refused::<PairsOrNative<'_>>,
-        refused::<HubQuestion>,
+        refused::<HubDialect>,
         refused::<VectorQuestion<'_, Embed>>,
         refused::<VectorQuestion<'_, Prompt>>,
         refused::<PairQuestion<'_, Vllm>>,

@@ -137,12 +137,17 @@ refusals!(OllamaNotReady in Dialect::Ollama; &[Code::NotReady]);
 
 question! {
     /// Vectors of texts, as Ollama's clients ask for them.
+    ///
+    /// `model` names a model of this server, its method behind a colon, as in `default:sif`. What only
+    /// a language model has is ignored.
     ollama_embed: "ollama" "/api/embed" asks VectorQuestion<'_, Embed>;
     OllamaEmbedRequest<'_> => OllamaEmbedResponse<'_>: "Vectors in the order of the texts", OllamaRefusals
 }
 
 question! {
     /// The vector of one text, as older clients of Ollama ask for it.
+    ///
+    /// The answer has the vector under `embedding`; newer clients ask `/api/embed`.
     ollama_embeddings: "ollama" "/api/embeddings" asks VectorQuestion<'_, Prompt>;
     OllamaPromptRequest<'_> => OllamaPromptResponse<'_>: "The vector", OllamaRefusals
 }
@@ -189,6 +194,8 @@ impl OllamaDetails {
 }
 
 /// The models of this server, as Ollama's clients ask for them.
+///
+/// Each is named as in `/models`; requests may write `:latest` behind it.
 #[utoipa::path(
     get,
     path = "/api/tags",
@@ -247,6 +254,8 @@ struct OllamaModelInfo {
 }
 
 /// A model of this server, as Ollama's clients ask for it.
+///
+/// Clients look for the capability `embedding` and for the length of vectors.
 #[utoipa::path(
     post,
     path = "/api/show",
@@ -293,6 +302,8 @@ struct OllamaVersion {
 }
 
 /// The version of this server, as Ollama's clients ask for it.
+///
+/// It is the version of cognate.
 #[utoipa::path(
     get,
     path = "/api/version",

@@ -136,6 +136,8 @@ refusals!(OpenAiModelRefusals in Dialect::OpenAi; &[Code::UnknownModel, Code::No
 
 question! {
     /// Vectors of texts, as OpenAI's clients ask for them.
+    ///
+    /// `model` names a model of this server, its method behind a colon, as in `default:sif`.
     embeddings: "openai" "/v1/embeddings" asks VectorQuestion<'_, OpenAi>;
     OpenAiRequest<'_> => OpenAiResponse<'_>: "Vectors in the order of the texts", OpenAiRefusals
 }
@@ -169,6 +171,8 @@ impl OpenAiModel {
 }
 
 /// One model of this server, as OpenAI's clients ask for it.
+///
+/// An unknown name is answered with 404.
 #[utoipa::path(
     get,
     path = "/v1/models/{id}",
@@ -190,6 +194,8 @@ async fn model(
 }
 
 /// The models of this server, as OpenAI's clients ask for them.
+///
+/// Each name can be the `model` of `/v1/embeddings`.
 #[utoipa::path(
     get,
     path = "/v1/models",

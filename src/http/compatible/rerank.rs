@@ -343,6 +343,7 @@ refusals!(RerankRefusals in Dialect::Rerank; QUESTION, LIST, RERANK);
 refusals!(EitherRefusals in Dialect::Rerank, Dialect::Tei; QUESTION, LIST, RERANK);
 
 /// Documents by how relevant they are to a query, as clients of Cohere, Jina and Voyage ask for them.
+///
 /// Also under `/v1/rerank`, `/v1/reranking` and `/reranking`.
 #[utoipa::path(
     post,
@@ -363,8 +364,9 @@ async fn rerank_v2(
 }
 
 question! {
-    /// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as
-    /// clients of text-embeddings-inference send them.
+    /// Documents by how relevant they are to a query.
+    ///
+    /// `documents` are answered as by `/v2/rerank`, `texts` as by text-embeddings-inference.
     rerank: "rerank" "/rerank" asks RerankQuestion<'_>;
     RerankRequest<'_> => EitherRerank<'_>: "Documents, most relevant first", EitherRefusals
 }
@@ -427,9 +429,12 @@ pub(super) enum TeiScore {
 /// A text and its score, as text-embeddings-inference writes it.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TeiRank<'r> {
+    /// Where it stands in `texts`, from 0.
     pub(super) index: usize,
+    /// How relevant it is.
     #[schema(value_type = f64)]
     pub(super) score: TeiScore,
+    /// The text, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<&'r str>,
 }

@@ -182,8 +182,9 @@ refusals!(
 refusals!(TeiNotReady in Dialect::Tei; &[Code::NotReady]);
 
 question! {
-    /// Vectors of texts, as clients of text-embeddings-inference ask for them. A body of this kind is also
-    /// taken at `/embed`.
+    /// Vectors of texts, as clients of text-embeddings-inference ask for them.
+    ///
+    /// A body of this kind is also taken at `/embed`.
     tei_embed: "tei" "/m/{model}/{method}/embed" with (
         ("model" = String, Path, description = "The model's name"),
         ("method" = String, Path, description = "The method's name, or `auto`"),
@@ -192,8 +193,9 @@ question! {
 }
 
 question! {
-    /// Scores of one text against others, as clients of text-embeddings-inference ask for them. A body of
-    /// this kind is also taken at `/similarity`.
+    /// Scores of one text against others, as clients of text-embeddings-inference ask for them.
+    ///
+    /// A body of this kind is also taken at `/similarity`.
     tei_similarity: "tei" "/m/{model}/{method}/similarity" with (
         ("model" = String, Path, description = "The model's name"),
         ("method" = String, Path, description = "The method's name, or `auto`"),
@@ -243,6 +245,8 @@ struct TeiPooling {
 }
 
 /// The server, as clients of text-embeddings-inference ask for it.
+///
+/// The model that answers where a request names none, with the limits that clients read.
 #[utoipa::path(
     get,
     path = "/info",

@@ -152,6 +152,8 @@ refusals!(
 
 question! {
     /// The scores of pairs, as vLLM's clients ask for them.
+    ///
+    /// One text against many, or as many against as many, under the names that its versions had.
     score: "vllm" "/score" asks PairQuestion<'_, Vllm>;
     ScoreRequest<'_> => ScoreResponse<'_>: "Scores in the order of the pairs", VllmRefusals
 }

@@ -107,7 +107,7 @@ impl VectorDialect for Weaviate {
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        let dims = vectors.embedded.dims;
+        let dims = vectors.embedded.vectors.ncols();
         answer.write_json(&match vectors.one {
             Some(text) => {
                 WeaviateResponse::One { text: text.as_ref(), vector: vectors.first(), dims }
@@ -122,6 +122,8 @@ refusals!(WeaviateRefusals in Dialect::Weaviate; QUESTION, LIST, &[Code::MethodC
 
 question! {
     /// Vectors of texts, as Weaviate asks for them.
+    ///
+    /// One `text`, or many `texts`.
     weaviate_vectors: "weaviate" "/vectors" asks VectorQuestion<'_, Weaviate>;
     WeaviateRequest<'_> => WeaviateResponse<'_>: "The vectors", WeaviateRefusals
 }
@@ -140,6 +142,8 @@ struct WeaviateMeta {
 }
 
 /// The model, as Weaviate asks for it.
+///
+/// Weaviate asks for it at its start, and shows it.
 #[utoipa::path(
     get,
     path = "/meta",

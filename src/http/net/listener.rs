@@ -138,14 +138,14 @@ impl Acceptor {
     /// client until all spare descriptors are back.
     async fn accept(&self, socket: &TcpListener) {
         let mut spare = Vec::new();
-        fill(&mut spare);
+        fill_up_spare(&mut spare);
         let mut exhausted = false;
         loop {
             // The slot is taken first: a full acceptor leaves clients to the kernel's queue.
             let place = self.place().await;
             match socket.accept().await {
                 Ok((stream, peer)) => {
-                    exhausted &= !fill(&mut spare);
+                    exhausted &= !fill_up_spare(&mut spare);
                     self.spawn(stream, peer, place, exhausted);
                 }
                 Err(error) if is_only_the_clients(&error) => {}
@@ -270,7 +270,7 @@ impl Drop for OpenConnection {
     }
 }
 
-fn fill(spare: &mut Vec<UnixDatagram>) -> bool {
+fn fill_up_spare(spare: &mut Vec<UnixDatagram>) -> bool {
     while spare.len() < SPARE {
         let Ok(descriptor) = UnixDatagram::unbound() else { return false };
         spare.push(descriptor);

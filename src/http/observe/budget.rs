@@ -99,7 +99,7 @@ mod tests {
         let budget = Budget::default();
         assert_eq!(written(&budget, Kind::Answered, 70).len(), 70);
         assert_eq!(budget.turn(1), None);
-        // An unexpected burst: the first hundred.
+        // Of an unexpected burst the first hundred lines are written.
         assert_eq!(written(&budget, Kind::Answered, 1000).len(), 100);
         assert_eq!(written(&budget, Kind::Refused, 20).len(), 20, "refusals are not hidden by it");
         assert_eq!(budget.turn(2), Some([900, 0, 0, 0, 0]));

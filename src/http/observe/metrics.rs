@@ -1,8 +1,8 @@
-//! Metrics: every series exists at zero from the start, and labels come from short fixed lists, so
-//! that no client can make them grow.
+//! Metrics: series of a route exist from its first request on, the others at zero from the start.
+//! Labels come from short fixed lists, so that no client can make them grow.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::{Method as Verb, StatusCode};
@@ -30,15 +30,6 @@ const SHED: [(&str, Code); 4] = [
     ("quota", Code::RateLimited),
 ];
 
-const STREAMED: [&str; 6] = [
-    "/similarity",
-    "/embed",
-    "/rank",
-    "/collections/{name}/items",
-    "/collections/{name}/match",
-    "/collections/{name}/events/stream",
-];
-
 pub struct Metrics {
     registry: Registry,
     routes: HashMap<Arc<str>, Route>,
@@ -62,37 +53,30 @@ pub struct Metrics {
     pub lateness: Histogram,
 }
 
+/// The series of a route that most of its requests need, from the first of them on.
+#[derive(Default)]
 struct Route {
-    duration: Histogram,
+    duration: OnceLock<Histogram>,
     /// Requests answered with 200, by verb.
-    ok: Vec<(Verb, Counter)>,
+    ok: Vec<(Verb, OnceLock<Counter>)>,
 }
 
 impl Metrics {
-    /// Registers the series of these routes (verb, path), and reserves series for so many
-    /// collections.
+    /// Those of these routes (verb, path), with series of their own for so many collections.
     pub fn new(routes: &[(Verb, String)], named_collections: usize) -> Self {
         let registry = Registry::new(&[FAMILIES, collections::FAMILIES].concat());
         let counter = |name, label: &str, value: &str| registry.counter(name, &[(label, value)]);
         let plain = |name| registry.counter(name, &[]);
         let gauge = |name| registry.gauge(name, &[]);
-        let series = |path: &Arc<str>| Route {
-            duration: registry.histogram("cognate_request_duration_seconds", &[("route", path)]),
-            ok: Vec::new(),
-        };
-        let mut by_path = HashMap::new();
+        let mut by_path: HashMap<Arc<str>, Route> =
+            HashMap::from([(UNMATCHED.into(), Route::default())]);
         for (verb, path) in routes {
-            let path: Arc<str> = path.as_str().into();
-            let ok = request_counter(&registry, &path, verb_label(verb), "200");
-            let route = by_path.entry(path).or_insert_with_key(series);
-            route.ok.push((verb.clone(), ok));
+            by_path
+                .entry(path.as_str().into())
+                .or_default()
+                .ok
+                .push((verb.clone(), OnceLock::new()));
         }
-        for route in STREAMED.iter().filter(|&&route| by_path.contains_key(route)) {
-            stream_series(&registry, route);
-        }
-        let unmatched: Arc<str> = UNMATCHED.into();
-        request_counter(&registry, &unmatched, "GET", "404");
-        by_path.entry(unmatched).or_insert_with_key(series);
         for reason in
             SHED.map(|(reason, _)| reason).into_iter().chain(Bottleneck::ALL.map(Bottleneck::name))
         {
@@ -145,15 +129,17 @@ impl Metrics {
         (took, ranks_collection): (Duration, bool),
     ) {
         let Some((path, series)) = self.route(route) else { return };
-        let duration = if ranks_collection { &self.collection_ranks } else { &series.duration };
-        duration.record(took.as_secs_f64());
+        let labels = [("route", &**path)];
+        let of_route = || self.registry.histogram("cognate_request_duration_seconds", &labels);
+        match ranks_collection {
+            true => self.collection_ranks.record(took.as_secs_f64()),
+            false => series.duration.get_or_init(of_route).record(took.as_secs_f64()),
+        }
+        let counter = || request_counter(&self.registry, path, verb_label(verb), status.as_str());
         let ok = series.ok.iter().find(|(known, _)| known == verb);
         match ok.filter(|_| status == StatusCode::OK) {
-            Some((_, ok)) => ok.increment(1),
-            None => {
-                let verb = verb_label(verb);
-                request_counter(&self.registry, path, verb, status.as_str()).increment(1);
-            }
+            Some((_, ok)) => ok.get_or_init(counter).increment(1),
+            None => counter().increment(1),
         }
     }
 
@@ -166,13 +152,21 @@ impl Metrics {
         let Some((path, _)) = self.route(route) else { return };
         let status = if end.outcome == Outcome::Complete { "200" } else { outcome };
         request_counter(&self.registry, path, verb_label(verb), status).increment(1);
-        let (times, numbers) = stream_series(&self.registry, path);
-        times
-            .iter()
-            .zip([took, end.computed])
-            .for_each(|(times, time)| times.record(time.as_secs_f64()));
-        let counts = [end.lines, end.items, end.body_bytes, end.answer_bytes];
-        numbers.iter().zip(counts).for_each(|(counter, number)| counter.increment(number));
+        let labels = [("route", &**path)];
+        for (name, time) in [
+            ("cognate_stream_duration_seconds", took),
+            ("cognate_stream_computed_seconds", end.computed),
+        ] {
+            self.registry.histogram(name, &labels).record(time.as_secs_f64());
+        }
+        for (name, number) in [
+            ("cognate_stream_lines_total", end.lines),
+            ("cognate_stream_items_total", end.items),
+            ("cognate_stream_read_bytes_total", end.body_bytes),
+            ("cognate_stream_sent_bytes_total", end.answer_bytes),
+        ] {
+            self.registry.counter(name, &labels).increment(number);
+        }
     }
 
     fn route(&self, route: &str) -> Option<(&Arc<str>, &Route)> {
@@ -248,19 +242,6 @@ impl Metrics {
         let _one = self.collections.write(&self.registry, collections);
         self.registry.render()
     }
-}
-
-fn stream_series(registry: &Registry, route: &str) -> ([Histogram; 2], [Counter; 4]) {
-    let labels = [("route", route)];
-    let times = ["cognate_stream_duration_seconds", "cognate_stream_computed_seconds"];
-    let numbers = [
-        "cognate_stream_lines_total",
-        "cognate_stream_items_total",
-        "cognate_stream_read_bytes_total",
-        "cognate_stream_sent_bytes_total",
-    ];
-    let numbers = numbers.map(|name| registry.counter(name, &labels));
-    (times.map(|name| registry.histogram(name, &labels)), numbers)
 }
 
 fn request_counter(registry: &Registry, route: &str, verb: &str, status: &str) -> Counter {

@@ -18,8 +18,8 @@ use crate::http::observe::trace::{Answered, Span};
 
 /// Routes of health checks, which are called often: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
-/// The route that changes what is served: it is always logged.
-const RELOAD: &str = "/-/reload";
+/// Orders of the operator, which are always logged.
+const ORDERS: [&str; 2] = ["/-/reload", "/-/backup"];
 
 /// Which requests are logged at level info.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl RequestLog {
     /// once.
     pub(crate) fn tell(&self, line: &Line<'_>, outcome: &Outcome<'_>) {
         let route = line.request.route();
-        let reload = route == RELOAD;
+        let order = ORDERS.contains(&route);
         match outcome {
             Outcome::Answered(status) => {
                 let told = self.logged == LoggedRequests::All && !QUIET.contains(&route);
@@ -171,16 +171,16 @@ impl RequestLog {
                     }
                     Some(_) => return line!(info, line, status, "", "", "stream ended early"),
                 }
-                match reload || (told && self.budget.admits(Kind::Answered, line.ended)) {
+                match order || (told && self.budget.admits(Kind::Answered, line.ended)) {
                     true => line!(info, line, status, "", "", "answered"),
                     false => line!(debug, line, status, "", "", "answered"),
                 }
             }
-            Outcome::Refused(status, error) => self.refused(line, *status, error, reload),
+            Outcome::Refused(status, error) => self.refused(line, *status, error, order),
             Outcome::Left => {
                 let status = None::<StatusCode>;
                 let told = self.logged != LoggedRequests::None;
-                match reload || (told && self.budget.admits(Kind::Refused, line.ended)) {
+                match order || (told && self.budget.admits(Kind::Refused, line.ended)) {
                     true => line!(info, line, status, "", "", "client gone"),
                     false => line!(debug, line, status, "", "", "client gone"),
                 }
@@ -188,7 +188,7 @@ impl RequestLog {
         }
     }
 
-    fn refused(&self, line: &Line<'_>, status: StatusCode, error: &ApiError, reload: bool) {
+    fn refused(&self, line: &Line<'_>, status: StatusCode, error: &ApiError, order: bool) {
         let (code, status) = (error.code.name(), Some(status));
         let detail = error.cause.as_deref().map(Cow::Borrowed);
         let detail = detail.unwrap_or_else(|| error.detail.to_string().into());
@@ -199,7 +199,7 @@ impl RequestLog {
             _ => Kind::Refused,
         };
         let told = failed || self.logged != LoggedRequests::None;
-        if !(reload || (told && self.budget.admits(kind, line.ended))) {
+        if !(order || (told && self.budget.admits(kind, line.ended))) {
             line!(debug, line, status, code, &*detail, "refused");
         } else if failed {
             line!(error, line, status, code, &*detail, "failed");
@@ -291,7 +291,7 @@ pub struct Ids {
 impl Ids {
     pub(crate) fn new() -> Self {
         let mut seed = [0; 8];
-        // Without randomness ids repeat between processes, which the log survives.
+        // A failure is ignored: ids may then repeat between processes, which does no harm to the log.
         let _ = getrandom::fill(&mut seed);
         Self { process: u64::from_le_bytes(seed), next: AtomicU64::new(0) }
     }

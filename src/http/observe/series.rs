@@ -197,11 +197,11 @@ impl Registry {
         }
     }
 
-    /// Every family that has a series, in the text format of Prometheus.
+    /// Every family, in the text format of Prometheus; those without a series by name alone.
     pub(super) fn render(&self) -> String {
         let families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut page = String::new();
-        for (name, family) in families.iter().filter(|(_, family)| !family.by_labels.is_empty()) {
+        for (name, family) in &*families {
             let kind = match family.kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
@@ -258,7 +258,7 @@ mod tests {
             ("a_total", Kind::Counter, "Counted."),
             ("b", Kind::Gauge, "Set."),
             ("c_seconds", Kind::Histogram, "Timed."),
-            ("d", Kind::Gauge, "Never seen."),
+            ("d", Kind::Gauge, "No series yet."),
         ]);
         registry.counter("a_total", &[("x", "say \"no\"\n\\")]).increment(2);
         registry.counter("a_total", &[("x", "say \"no\"\n\\")]).increment(1);
@@ -282,6 +282,6 @@ mod tests {
         ] {
             assert!(page.lines().any(|found| found == line), "{line} in {page}");
         }
-        assert!(!page.contains("# HELP d "));
+        assert!(page.ends_with("# HELP d No series yet.\n# TYPE d gauge\n\n"), "{page}");
     }
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Calls, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
-    ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
+    CallCounts, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home,
+    Item, ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -110,7 +110,7 @@ impl Collections {
         self.home.full()
     }
 
-    pub(crate) fn calls(&self) -> Option<Calls> {
+    pub(crate) fn calls(&self) -> Option<CallCounts> {
         self.home.calls()
     }
 
@@ -333,8 +333,7 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     let mut cut_logs = 0;
     let limits = settings.collection_limits();
     let begun = Instant::now();
-    let folder = settings.replica_of.as_ref().or(settings.data.as_ref());
-    let folder = folder.map(|folder| folder.display().to_string());
+    let folder = settings.folder().map(|folder| folder.display().to_string());
     let database = settings.postgres.is_some().then_some(true);
     if folder.is_some() || database.is_some() {
         tracing::info!(folder, database, "opening collections");

@@ -140,7 +140,7 @@ fn in_words(expected: &str) -> &str {
         "f32" | "f64" => "a number",
         "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
-        // serde also accepts a choice among words as an object, which bodies never have.
+        // An enum is read from a string alone in bodies, though serde would also read it from an object.
         "a borrowed string" | "str" | "string" | "unit" | "unit variant" => "a string",
         "a map" => "an object",
         expected if expected.starts_with("struct ") => "an object",

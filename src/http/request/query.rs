@@ -302,6 +302,7 @@ impl Resolved {
     /// Approximate number of words of a text, up to the limit.
     pub(crate) fn words(&self, text: &str) -> u64 {
         // A text with more bytes is refused, or has no score, before it is read.
+        let text = self.model.engine.cut(text, &self.query);
         if text.len() > self.model.engine.limits().bytes {
             return self.words_of(0);
         }

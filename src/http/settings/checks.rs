@@ -68,6 +68,20 @@ impl Loaded {
         for (home, _) in homes.into_iter().filter(|(_, is_given)| *is_given).skip(1) {
             self.wrong(home, "give one of `data`, `replica_of` and `postgres`".to_owned());
         }
+        if let Some(backups) = &settings.backups {
+            match settings.folder() {
+                None => {
+                    self.wrong("backups", "give `data` or `replica_of`, which is copied".to_owned())
+                }
+                Some(data) if backups.starts_with(data) => {
+                    self.wrong(
+                        "backups",
+                        format!("it is within {}: name another place", data.display()),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
         if settings.postgres.is_some() && !cfg!(feature = "postgres") {
             self.wrong("postgres", NO_POSTGRES.to_owned());
         }

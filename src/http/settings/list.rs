@@ -159,6 +159,13 @@ settings! {
     /// Folder whose collections another process keeps: this one reads along as they grow, and takes no
     /// changes.
     replica_of: Option<PathBuf> = None, Text("FOLDER"), or "none";
+    /// Folder that `POST /-/backup` copies the collections of `data`, or of `replica_of`, to; it is not
+    /// among them.
+    backups: Option<PathBuf> = None, Text("FOLDER"), or "none";
+    /// Copies that stay there: each new copy removes the oldest beyond this number.
+    backups_kept: Option<usize> = None, Count(1, 10_000), or "all";
+    /// Seconds that a copy may take; beyond it nothing of it is left.
+    backup_timeout_s: u64 = 600, Count(1, 86_400);
     /// PostgreSQL database that collections are kept in instead; it has pgvector, cognate collection
     /// init makes its tables, and any number of servers share it.
     postgres: Option<DatabaseUrl> = None, Text("URL"), or "none";

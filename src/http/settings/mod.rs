@@ -12,6 +12,8 @@ mod value;
 mod written;
 
 pub use checks::{Environment, Outlook};
+use std::path::PathBuf;
+
 use cognate::engine::TextLimits;
 use cognate::model::OpenOptions;
 use cognate::model::format::Limits;
@@ -70,6 +72,11 @@ impl Settings {
     pub(crate) fn named_collections(&self) -> usize {
         let usual = if self.admin_listen.is_some() { NAMED_COLLECTIONS } else { 0 };
         self.collection_series.unwrap_or(usual)
+    }
+
+    /// The folder whose collections are served.
+    pub(crate) fn folder(&self) -> Option<&PathBuf> {
+        self.replica_of.as_ref().or(self.data.as_ref())
     }
 
     pub(crate) fn collection_limits(&self) -> cognate_collections::Limits {

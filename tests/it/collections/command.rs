@@ -383,10 +383,7 @@ fn a_copy_is_read_back_and_can_be_served() {
     let whole = std::fs::read(&log).unwrap();
     std::fs::write(&log, [&whole[..], b"cgc2 half a frame"].concat()).unwrap();
     let told = run(path, &["backup", "copy", "--data", "data"]);
-    assert_eq!(
-        told,
-        format!("1 collections copied and read back: 5 items, {} bytes\n", whole.len())
-    );
+    assert_eq!(told, format!("1 collections copied and read back: {} bytes\n", whole.len()));
     assert_eq!(std::fs::read(copy.join("titles/items.log")).unwrap(), whole);
     let names = |folder: &Path| std::fs::read_dir(folder).unwrap().count();
     // Its log, and how long that is.
@@ -425,7 +422,7 @@ fn a_copy_is_read_back_and_can_be_served() {
         } else {
             let told = stdout(&output);
             let left_out = format!("\nleft out: titles: {refused_log}");
-            assert!(told.starts_with("1 collections copied and read back: 0 items, "), "{told}");
+            assert!(told.starts_with("1 collections copied and read back: "), "{told}");
             assert!(told.contains(&left_out), "{told}");
         }
         assert_eq!((names(&path.join(to)), names(&path.join(to).join("news"))), (1, 2));

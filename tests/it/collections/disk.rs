@@ -122,6 +122,41 @@ fn parts(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_copy_by_the_service_that_has_no_place_or_no_time_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, copies] = ["data", "copies"].map(|name| folder.path().join(name));
+    let given = [
+        "--data",
+        data.to_str().unwrap(),
+        "--backups",
+        copies.to_str().unwrap(),
+        "--backup-timeout-s",
+        "1",
+    ];
+    let process = Process::start(&given.map(str::to_owned));
+    ask(process.address, "PUT", NEWS, "{}");
+    let refused = |status: u16, code: &str| {
+        let (told, answer) = send(process.address, "POST", "/-/backup", "").unwrap();
+        assert!(told == status && answer.contains(code), "{told}: {answer}");
+        assert!(!answer.contains("copies"), "files are named in the log alone: {answer}");
+    };
+    fs::write(&copies, "").unwrap();
+    refused(507, "not_written");
+    fs::remove_file(&copies).unwrap();
+    // A log that takes long to copy.
+    fs::create_dir(data.join("large")).unwrap();
+    fs::File::create(data.join("large/items.log")).unwrap().set_len(1 << 36).unwrap();
+    refused(503, "deadline_exceeded");
+    while fs::read_dir(&copies).unwrap().count() > 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    fs::remove_dir_all(data.join("large")).unwrap();
+    ask(process.address, "POST", "/-/backup", "");
+    let page = send(process.address, "GET", "/metrics", "").unwrap().1;
+    assert!(!page.contains("\ncognate_backup_timestamp_seconds 0\n"), "{page}");
+}
+
+#[test]
 fn a_copy_that_is_killed_leaves_nothing_for_ever() {
     let (folder, process) = served(2);
     let path = folder.path();

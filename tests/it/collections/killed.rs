@@ -206,8 +206,9 @@ fn a_stream_that_was_killed_and_is_sent_again_has_the_events_of_a_clean_run() {
 #[test]
 fn a_copy_that_is_made_under_load_has_all_that_was_acknowledged_before() {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let process = serve(&data);
+    let (data, copies) = (folder.path().join("data"), folder.path().join("copies"));
+    let given = ["--data", data.to_str().unwrap(), "--backups", copies.to_str().unwrap()];
+    let process = Process::start(&given.map(str::to_owned));
     let address = process.address;
     ask(address, "PUT", "/collections/news", "{}");
     let stops = AtomicBool::new(false);
@@ -226,11 +227,18 @@ fn a_copy_that_is_made_under_load_has_all_that_was_acknowledged_before() {
         });
         for round in 0..support::rounds(4, 60) {
             put(&format!("r{round}"));
-            let copy = format!("copy{round}");
-            let arguments = ["collection", "backup", &copy, "--data", "data"];
-            let output = cognate(folder.path(), &[], &arguments);
-            assert!(output.status.success(), "{}", stderr(&output));
-            let path = folder.path().join(&copy);
+            // By the command, and by the service.
+            let path = if round % 2 == 0 {
+                let copy = format!("copy{round}");
+                let arguments = ["collection", "backup", &copy, "--data", "data"];
+                let output = cognate(folder.path(), &[], &arguments);
+                assert!(output.status.success(), "{}", stderr(&output));
+                folder.path().join(copy)
+            } else {
+                let copied = ask(address, "POST", "/-/backup", "");
+                assert_eq!(copied["collections"], 1, "{copied}");
+                copies.join(copied["name"].as_str().unwrap())
+            };
             let (copied, cuts) = EmbeddedHome::open(&path, Limits::DEFAULT).unwrap();
             assert_eq!(cuts, []);
             let news = copied.named("news").unwrap();
@@ -241,6 +249,16 @@ fn a_copy_that_is_made_under_load_has_all_that_was_acknowledged_before() {
         stops.store(true, Ordering::Relaxed);
         assert!(writer.join().unwrap() > 0);
     });
+    // A copy that is served is what was copied.
+    let copied = ask(address, "POST", "/-/backup", "");
+    let restored = serve(&copies.join(copied["name"].as_str().unwrap()));
+    let [before, after] = [address, restored.address]
+        .map(|address| send(address, "GET", "/collections/news/items?limit=1000", "").unwrap());
+    assert!(before.0 == 200 && before.1.contains("\"id\":\"r0\""), "{}", before.1);
+    assert_eq!(before, after);
+    let (status, refused) = send(restored.address, "POST", "/-/backup", "").unwrap();
+    assert_eq!(status, 404, "{refused}");
+    assert!(refused.contains("the setting `backups` names no folder"), "{refused}");
 }
 
 #[test]

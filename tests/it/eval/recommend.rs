@@ -117,7 +117,7 @@ fn a_log_of_clicks_says_what_readers_wait_for() {
     assert_eq!(figure(&report, "2 liked, best", "map"), 1.0);
     assert_eq!(figure(&report, "2 liked, mean", "map"), 0.5);
     let table = String::from_utf8(run(&[]).stdout).unwrap();
-    assert!(table.contains("items, avg-cos: 1 readers of the log, 4 texts"), "{table}");
+    assert!(table.contains("items.csv, avg-cos: 1 readers of the log, 4 texts"), "{table}");
     std::fs::write(folder.path().join("clicks.ndjson"), clicks.replace("30", "\"soon\"")).unwrap();
     let refused = String::from_utf8(run(&[]).stderr).unwrap();
     assert!(refused.contains("clicks.ndjson, line 1: `time`: expected"), "{refused}");

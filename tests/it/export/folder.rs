@@ -153,6 +153,14 @@ fn what_stays_behind_is_said_and_written_on_the_card() {
     }
     let config = json(&folder.path().join("out/config.json"));
     assert_eq!((&config["normalize"], &config["max_length"]), (&false.into(), &().into()));
+    // A card beside the model says more than the model.
+    let beside = "# Title\n\n## Made from\n\n[Tweets](../t.md) [1] by [hand](h.md#x).\n\n## Licence\n\nOurs.\n";
+    fs::write(folder.path().join("m.md"), beside).unwrap();
+    exported(folder.path(), &["--to", "model2vec", "-o", "more"]);
+    let more = fs::read_to_string(folder.path().join("more/README.md")).unwrap();
+    let (same, _) = card.split_once("\n## Licence").unwrap();
+    let made = "\n## Made from\n\nTweets [1] by hand.\n\n## Licence\n\nOurs.\n";
+    assert_eq!(more, format!("{same}{made}"));
 }
 
 #[test]

@@ -44,6 +44,7 @@ async fn questions_need_a_key_and_health_does_not() {
         ("POST", "/explain"),
         ("GET", "/methods"),
         ("GET", "/models"),
+        ("POST", "/-/backup"),
         ("POST", "/-/reload"),
     ] {
         let long = format!("Bearer {}", "x".repeat(600));
@@ -85,6 +86,9 @@ async fn steering_needs_the_admin_scope_or_without_keys_this_machine() {
     app.send(with_key("POST", "/-/reload", Some("Bearer admin-key")))
         .await
         .refusal(422, "bad_model");
+    let backup = |key| app.send(with_key("POST", "/-/backup", Some(key)));
+    backup("Bearer query-key").await.refusal(403, "forbidden");
+    backup("Bearer admin-key").await.refusal(404, "not_found");
     let open = TestApp::with(|settings| settings.model[0].path = folder.path().join("none"));
     for (peer, status, code) in
         [([127, 0, 0, 1], 422, "bad_model"), ([10, 0, 0, 9], 403, "forbidden")]

@@ -247,6 +247,76 @@ fn the_document_is_plain_enough_for_generators_of_clients() {
     }
 }
 
+/// The schema, what it refers to, or one of its kinds says what it is.
+fn is_described(schema: &Value, whole: &Value) -> bool {
+    let target = schema["$ref"].as_str().and_then(|target| whole.pointer(&target[1..]));
+    let kinds = ["oneOf", "anyOf", "allOf"].map(|kind| schema[kind].as_array());
+    schema["description"].is_string()
+        || target.is_some_and(|target| is_described(target, whole))
+        || kinds.into_iter().flatten().flatten().any(|kind| is_described(kind, whole))
+}
+
+/// What linters of documents ask: everything is named, told apart and explained.
+#[test]
+fn the_document_explains_everything() {
+    fn look(value: &Value, whole: &Value, wrong: &mut Vec<String>) {
+        for (name, property) in value["properties"].as_object().into_iter().flatten() {
+            if property.is_object() && !is_described(property, whole) {
+                wrong.push(format!("property {name}: {property}"));
+            }
+        }
+        match value {
+            Value::Object(fields) => fields.values().for_each(|field| look(field, whole, wrong)),
+            Value::Array(items) => items.iter().for_each(|item| look(item, whole, wrong)),
+            _ => {}
+        }
+    }
+    let (document, mut wrong) = (document(), Vec::new());
+    look(&document["components"], &document, &mut wrong);
+    let written = document.to_string();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        let is_used = written.contains(&format!("\"#/components/schemas/{name}\""));
+        if !is_used || !is_described(schema, &document) {
+            wrong.push(format!("schema {name}: used {is_used}, {schema}"));
+        }
+    }
+    let tags = document["tags"].as_array().unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (verb, operation) in item.as_object().unwrap() {
+            let text = |field: &str| operation[field].as_str().unwrap_or_default();
+            let [id, summary, description] = ["operationId", "summary", "description"].map(text);
+            let is_word =
+                |byte: u8| byte.is_ascii_lowercase() || byte == b'_' || byte.is_ascii_digit();
+            let is_listed =
+                |tag: &Value| tag["name"] == operation["tags"][0] && tag["description"].is_string();
+            let (responses, parameters) =
+                (&operation["responses"], operation["parameters"].as_array());
+            let is_explained = |parameter: &Value| {
+                is_described(parameter, &document) || is_described(&parameter["schema"], &document)
+            };
+            for (rule, holds) in [
+                ("an id in words", !id.is_empty() && id.bytes().all(is_word)),
+                ("a summary of one sentence", summary.ends_with('.') && !summary.contains('\n')),
+                ("a description", !description.is_empty()),
+                (
+                    "one tag that is explained",
+                    tags.iter().filter(|tag| is_listed(tag)).count() == 1,
+                ),
+                (
+                    "a refusal",
+                    responses.as_object().unwrap().keys().any(|status| status.starts_with('4')),
+                ),
+                ("parameters explained", parameters.into_iter().flatten().all(is_explained)),
+            ] {
+                if !holds {
+                    wrong.push(format!("{verb} {path}: not {rule}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// A method that a model cannot serve is not offered.
 #[tokio::test]
 async fn the_served_document_offers_what_can_be_done() {

@@ -232,10 +232,14 @@ async fn a_stream_is_told_as_long_and_as_large_as_it_was() {
         "cognate_stream_computed_seconds_count{route=\"/similarity\"} 1\n",
         "cognate_stream_lines_total{route=\"/similarity\"} 3\n",
         "cognate_stream_items_total{route=\"/similarity\"} 2\n",
-        "cognate_request_duration_seconds_count{route=\"/similarity\"} 0\n",
     ] {
         until_page(&process, says).await;
     }
+    let mut operator = TcpStream::connect(process.address).await.unwrap();
+    operator.write_all(b"GET /metrics HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+    let (_, page) = answer(&mut operator).await.unwrap();
+    let timed = "cognate_request_duration_seconds_count{route=\"/similarity\"}";
+    assert!(!String::from_utf8_lossy(&page).contains(timed), "its time is that of a stream");
 }
 
 #[tokio::test]

@@ -55,6 +55,7 @@ fn sample(setting: &Setting) -> RawValue {
         (ValueShape::Switch, _) => one("true"),
         (_, "listen") => one("[::1]:9090"),
         (_, "admin_listen") => one("127.0.0.1:9091"),
+        (_, "backups") => one("/var/backups/cognate"),
         (_, "data") => one("/var/lib/cognate"),
         (_, "replica_of") => one("/var/lib/cognate"),
         (_, "postgres") => one("postgres://cognate@db.example/cognate"),
@@ -377,6 +378,22 @@ fn collections_have_one_home() {
         let problems = problems(&loaded);
         let expected = "--postgres: give one of `data`, `replica_of` and `postgres`";
         assert!(problems.iter().any(|problem| problem.starts_with(expected)), "{problems:?}");
+    }
+}
+
+#[test]
+fn copies_are_made_of_a_folder_and_lie_outside() {
+    for (more, expected) in [
+        (("listen", &["127.0.0.1:0"][..]), Some("--backups: give `data` or `replica_of`")),
+        (("data", &["folder"][..]), Some("--backups: it is within folder: name another place")),
+        (("replica-of", &["other"][..]), None),
+    ] {
+        let mut loaded = read("", &[], &[("backups", &["folder/copies"]), more]);
+        loaded.check(&FINE);
+        let problem = problems(&loaded).pop();
+        assert!(problem.as_deref().map_or(expected.is_none(), |told| {
+            expected.is_some_and(|expected| told.starts_with(expected))
+        }));
     }
 }
 

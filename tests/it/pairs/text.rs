@@ -205,7 +205,7 @@ fn what_gives_no_pairs_is_refused_and_leaves_the_file_as_it_was() {
     refused(folder, &text("absent.txt"), 1, &["absent.txt"]);
     refused(folder, &["text", "two.txt", "-o", "no/out.tsv"], 1, &["cannot write no/out.tsv"]);
     refused(folder, &["text", "two.txt", "-o", "two.txt"], 2, &["files that are read"]);
-    refused(folder, &["text", "two.txt", "-o", "out.zst"], 2, &[".gz"]);
+    refused(folder, &["text", "two.txt", "-o", "out.parquet"], 2, &[".parquet"]);
     let with = |more: &[&str], expected: &[&str]| {
         refused(folder, &[&text("two.txt"), more].concat(), 2, expected);
     };

@@ -1,25 +1,25 @@
 //! Copies a folder of collections, while a service writes there or not, and reads the copy back
-//! before it gets its name.
+//! frame by frame before it gets its name. The items are not kept in memory meanwhile: a copy is made
+//! beside a service that fills it.
 
 use std::fs::OpenOptions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
+use cognate_files::instant;
 
 use crate::CollectionError;
 use crate::embedded::home::{LOCK, LOG, UNWHOLE, collection_names};
-use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, is_nothing, open_regular};
 use crate::embedded::{replay, storage};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
     pub collections: usize,
-    pub items: usize,
     pub bytes: u64,
     /// Collections that are not in the copy, and why their logs cannot be read.
     pub left_out: Vec<(String, String)>,
@@ -30,6 +30,7 @@ pub struct BackedUp {
 /// others, no copy is made. Once `stop` is set, nothing is left behind.
 pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, CollectionError> {
     let write = CollectionError::writing(to);
+    let stopped = || write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped"));
     let names = collection_names(&LocalStorage, data)?;
     let part = begin(data, to)?;
     let mut done = BackedUp::default();
@@ -38,14 +39,11 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
         let (from, copied) = (data.join(&name), part.path().join(&name));
         match copy(&from, &copied, stop) {
             Ok(None) => {}
-            Ok(Some((items, bytes))) => {
+            Ok(Some(bytes)) => {
                 done.collections += 1;
-                done.items += items;
                 done.bytes += bytes;
             }
-            Err(_) if stop.load(Ordering::Relaxed) => {
-                return Err(write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped")));
-            }
+            Err(_) if stop.load(Ordering::Relaxed) => return Err(stopped()),
             Err(error) if error.log().is_some_and(|log| *log == from.join(LOG)) => {
                 match LocalStorage.remove_folder(&copied) {
                     Err(error) if !is_nothing(&error) => return Err(write(error)),
@@ -59,8 +57,52 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
     if let Some(error) = unread.filter(|_| done.collections == 0) {
         return Err(error);
     }
+    if stop.load(Ordering::Relaxed) {
+        return Err(stopped());
+    }
     part.finish().map_err(write)?;
     Ok(done)
+}
+
+/// [`back_up`] into a folder of copies, under the name of this moment, which is returned. Then removes
+/// the oldest copies beyond the number to keep.
+pub fn back_up_among(
+    data: &Path,
+    copies: &Path,
+    keep: Option<usize>,
+    now: i64,
+    stop: &AtomicBool,
+) -> Result<(String, BackedUp), CollectionError> {
+    let name = copy_name(now);
+    let done = back_up(data, &copies.join(&name), stop)?;
+    let mut older = LocalStorage.names(copies).map_err(CollectionError::reading(copies))?;
+    // The clock may have been set back: the new copy stays in any case.
+    older.retain(|other| *other != name && is_copy_name(other));
+    older.sort_unstable();
+    let gone = older.len().saturating_sub(keep.map_or(usize::MAX, |keep| keep.saturating_sub(1)));
+    for other in older.iter().take(gone) {
+        // Under this name the next copy removes what is left of it if this process is killed.
+        let part: PathBuf = copies.join(format!("{UNWHOLE}{other}"));
+        let removed = LocalStorage.rename(&copies.join(other), &part);
+        let removed = removed.and_then(|()| LocalStorage.remove_folder(&part));
+        removed.map_err(CollectionError::writing(&part))?;
+    }
+    Ok((name, done))
+}
+
+/// A time in UTC as a name that sorts by it: `2030-01-02T03-04-05.678Z`.
+fn copy_name(now: i64) -> String {
+    let second = instant::written(now).replace(':', "-");
+    format!("{}.{:03}Z", second.trim_end_matches('Z'), now.rem_euclid(1000))
+}
+
+fn is_copy_name(name: &str) -> bool {
+    let pattern = copy_name(0);
+    let fits = |(byte, like): (u8, u8)| match like.is_ascii_digit() {
+        true => byte.is_ascii_digit(),
+        false => byte == like,
+    };
+    name.len() == pattern.len() && name.bytes().zip(pattern.bytes()).all(fits)
 }
 
 /// Begins a new folder outside the folder of collections, where it would be taken for a collection.
@@ -80,13 +122,8 @@ pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder, CollectionErr
     WholeFolder::begin(to, UNWHOLE, 0o700).map_err(failed)
 }
 
-/// Copies the log of a collection, and reads it back: its items and bytes; `None` if the collection
-/// is gone.
-fn copy(
-    from: &Path,
-    to: &Path,
-    stop: &AtomicBool,
-) -> Result<Option<(usize, u64)>, CollectionError> {
+/// Copies the log of a collection, and reads it back: its bytes; `None` if the collection is gone.
+fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<Option<u64>, CollectionError> {
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
     let (source, copy) = (from.join(LOG), to.join(LOG));
     let (read, write) = (CollectionError::reading(&source), CollectionError::writing(&copy));
@@ -106,8 +143,7 @@ fn copy(
     copied.and_then(|()| out.sync()).map_err(write)?;
     // Releases the lock.
     drop(out);
-    let mut held = Items::default();
-    let opened = replay::open(&storage, &copy, |change| held.apply_all([change]));
+    let opened = replay::open(&storage, &copy, drop);
     let (mut log, cut) = opened.map_err(|error| match error {
         // The copy is damaged because the log is: report the log.
         CollectionError::Damaged { offset, problem, .. } => {
@@ -124,5 +160,41 @@ fn copy(
         storage.remove_file(&kept).map_err(write)?;
     }
     log.record()?;
-    Ok(Some((held.table.len(), log.length)))
+    Ok(Some(log.length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EmbeddedHome, Limits, SettingsChange};
+
+    #[test]
+    fn copies_have_names_in_their_order_and_the_oldest_leave() {
+        let folder = tempfile::tempdir().unwrap();
+        let [data, copies] = ["data", "copies"].map(|name| folder.path().join(name));
+        let (home, _) = EmbeddedHome::open(&data, Limits::DEFAULT).unwrap();
+        home.make("news", SettingsChange::default(), 0).unwrap();
+        fs::create_dir_all(copies.join("2030-01-02T03-04-05.678Y")).unwrap();
+        let names = || {
+            let mut names = LocalStorage.names(&copies).unwrap();
+            names.sort_unstable();
+            names
+        };
+        let times = [-1, 0, 999, 1000, 1_893_553_445_678];
+        for (made, now) in times.into_iter().enumerate() {
+            let (name, done) =
+                back_up_among(&data, &copies, Some(3), now, &AtomicBool::default()).unwrap();
+            assert_eq!((done.collections, done.left_out.len()), (1, 0));
+            assert!(names().contains(&name), "{name}");
+            assert_eq!(names().len(), 1 + (made + 1).min(3), "{:?}", names());
+        }
+        let last =
+            ["1970-01-01T00-00-00.999Z", "1970-01-01T00-00-01.000Z", "2030-01-02T03-04-05.678Y"];
+        assert_eq!(names(), [&last[..], &["2030-01-02T03-04-05.678Z"]].concat());
+        // Set back, the clock does not take the newest away.
+        let (name, _) = back_up_among(&data, &copies, Some(1), 5, &AtomicBool::default()).unwrap();
+        assert_eq!(names(), [&*name, "2030-01-02T03-04-05.678Y"]);
+        let again = back_up_among(&data, &copies, None, 5, &AtomicBool::default()).unwrap_err();
+        assert!(again.to_string().contains("it is there already"), "{again}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The attributes and times of a chunk's items by column, so that a condition is tested on all
 //! items at once. A column is made when a filter first names its attribute, and dropped when the
-//! chunk changes. [`Test::admits`] defines a condition; a test compares the columns with it.
+//! chunk changes. [`Comparison::admits`] defines a condition; a test compares the columns with it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::embedded::bits::{BLOCK, Bits, TILES, and, or, set, without};
-use crate::filter::{Condition, Side, Test};
+use crate::filter::{Comparison, Condition, Side};
 use crate::settings::{Paid, allocated};
 use crate::{
     AskedAttribute, Attribute, AttributeKind, Budget, Filter, Item, ItemSelector, MAX_ATTRIBUTES,
@@ -126,19 +126,19 @@ impl Column {
     }
 
     /// The items that the test admits, which may include those without a value.
-    fn tested(&self, test: &Test, chunk: &Chunk, name: Option<&str>) -> Bits {
+    fn tested(&self, test: &Comparison, chunk: &Chunk, name: Option<&str>) -> Bits {
         let not = |bits| without(&chunk.places, &bits);
         let any_of = |list: &[Attribute]| {
             let each = list.iter().map(|value| self.coded(self.codes_of(value, chunk, name)));
             each.fold([0; TILES], |all, one| or(&all, &one))
         };
         match test {
-            Test::In(values) => any_of(values.list()),
-            Test::NotIn(values) => not(any_of(values.list())),
-            Test::Exists(true) => self.coded(0..self.keys.len()),
-            Test::Exists(false) => not(self.coded(0..self.keys.len())),
-            Test::Beside(_, Attribute::Truth(_)) => [0; TILES],
-            Test::Beside(side, other) => {
+            Comparison::In(values) => any_of(values.list()),
+            Comparison::NotIn(values) => not(any_of(values.list())),
+            Comparison::Exists(true) => self.coded(0..self.keys.len()),
+            Comparison::Exists(false) => not(self.coded(0..self.keys.len())),
+            Comparison::Beside(_, Attribute::Truth(_)) => [0; TILES],
+            Comparison::Beside(side, other) => {
                 let equal = self.codes_of(other, chunk, name);
                 let alike = self.codes_of_kind(other.kind());
                 self.coded(match side {
@@ -252,7 +252,8 @@ impl Chunk {
     }
 
     pub(super) fn young(&self, oldest: Option<i64>, budget: Option<&Arc<Budget>>) -> Bits {
-        let test = |oldest: i64| Test::Beside(Side::NotBelow, Attribute::Number(oldest.into()));
+        let test =
+            |oldest: i64| Comparison::Beside(Side::NotBelow, Attribute::Number(oldest.into()));
         oldest.map_or(self.places, |oldest| self.tested(None, &test(oldest), budget))
     }
 
@@ -290,7 +291,7 @@ impl Chunk {
     }
 
     /// The items whose attribute, or time if `name` is `None`, passes a test.
-    fn tested(&self, name: Option<&str>, test: &Test, budget: Option<&Arc<Budget>>) -> Bits {
+    fn tested(&self, name: Option<&str>, test: &Comparison, budget: Option<&Arc<Budget>>) -> Bits {
         match self.column(name, budget) {
             Some(column) => column.tested(test, self, name),
             None => self.those(|item| test.admits(value(item, name).as_deref())),

@@ -14,7 +14,7 @@ use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
 use crate::embedded::tail::{Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
-use crate::{Behind, Collection, CollectionError, Home, Limits, Totals, check_name};
+use crate::{Collection, CollectionError, Home, Lag, Limits, Totals, check_name};
 
 const EVERY: Duration = Duration::from_millis(100);
 const MAX_PASSED: u32 = 300;
@@ -304,7 +304,7 @@ impl Home for ReplicaHome {
         let unreadable = self.shared.unreadable.load(Ordering::Relaxed);
         let time = |time: &AtomicI64| Some(time.load(Ordering::Relaxed)).filter(|time| *time > 0);
         let (changed, writer) = (time(&self.shared.changed), time(&self.shared.writer));
-        let behind = Some(Behind { bytes, unreadable, changed, writer });
+        let behind = Some(Lag { bytes, unreadable, changed, writer });
         Totals { behind, ..self.shared.registry.totals(now) }
     }
 

@@ -10,7 +10,7 @@ use serde_json::Number;
 use serde_json::error::Category;
 
 use crate::Attribute;
-use crate::filter::{Condition, Filter, FilterProblem, Side, Test, Values};
+use crate::filter::{Comparison, Condition, Filter, FilterProblem, Side, Values};
 
 const MAX_BYTES: usize = 64 << 10;
 const MAX_VALUES: usize = 256;
@@ -156,7 +156,7 @@ impl<'de> Visitor<'de> for AFilter<'_> {
                     name => {
                         reading.of_time = name == "time";
                         let tests = match map.next_value_seed(Asked { reading, form: Form::Any })? {
-                            Written::Values(list) => vec![Test::In(Values::new(list))],
+                            Written::Values(list) => vec![Comparison::In(Values::new(list))],
                             Written::Tests(tests) => tests,
                         };
                         let of = |test| match name {
@@ -245,7 +245,7 @@ struct Asked<'r> {
 
 enum Written {
     Values(Vec<Attribute>),
-    Tests(Vec<Test>),
+    Tests(Vec<Comparison>),
 }
 
 impl<'de> DeserializeSeed<'de> for Asked<'_> {
@@ -340,19 +340,19 @@ fn test<'de, A: MapAccess<'de>>(
     name: &str,
     map: &mut A,
     reading: &mut Reading,
-) -> Result<Test, A::Error> {
+) -> Result<Comparison, A::Error> {
     let side = match name {
         "eq" | "in" | "ne" => {
             let asked = Asked { reading: &mut *reading, form: Form::Values };
             return match map.next_value_seed(asked)? {
-                Written::Values(list) if name == "ne" => Ok(Test::NotIn(Values::new(list))),
-                Written::Values(list) => Ok(Test::In(Values::new(list))),
+                Written::Values(list) if name == "ne" => Ok(Comparison::NotIn(Values::new(list))),
+                Written::Values(list) => Ok(Comparison::In(Values::new(list))),
                 Written::Tests(_) => Err(reading.fault(A_VALUE)),
             };
         }
         "exists" => {
             reading.expected = A_TRUTH;
-            return map.next_value().map(Test::Exists);
+            return map.next_value().map(Comparison::Exists);
         }
         "gt" => Side::Above,
         "gte" => Side::NotBelow,
@@ -364,7 +364,7 @@ fn test<'de, A: MapAccess<'de>>(
     match map.next_value_seed(asked)? {
         Written::Values(list) => match list.into_iter().next() {
             Some(Attribute::Truth(_)) | None => Err(reading.fault(UNORDERED)),
-            Some(bound) => Ok(Test::Beside(side, bound)),
+            Some(bound) => Ok(Comparison::Beside(side, bound)),
         },
         Written::Tests(_) => Err(reading.fault(A_VALUE)),
     }

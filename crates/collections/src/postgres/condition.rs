@@ -5,7 +5,7 @@ use std::fmt::Write;
 use postgres::types::ToSql;
 use serde_json::{Value, json};
 
-use crate::filter::{Condition, Side, Test};
+use crate::filter::{Comparison, Condition, Side};
 use crate::{Attribute, AttributeKind, Filter, ItemSelector};
 
 pub(super) fn kind(kind: AttributeKind) -> &'static str {
@@ -102,39 +102,39 @@ impl Sql {
             }
             // No stored attribute has such a name.
             Condition::Of(name, test) if name.contains('\0') => {
-                let holds = matches!(test, Test::NotIn(_) | Test::Exists(false));
+                let holds = matches!(test, Comparison::NotIn(_) | Comparison::Exists(false));
                 self.text.push_str(if holds { "TRUE" } else { "FALSE" });
             }
-            Condition::Of(name, Test::In(list)) => self.is_one_of(name, list.list()),
-            Condition::Of(name, Test::NotIn(list)) => {
+            Condition::Of(name, Comparison::In(list)) => self.is_one_of(name, list.list()),
+            Condition::Of(name, Comparison::NotIn(list)) => {
                 self.text.push_str("NOT ");
                 self.is_one_of(name, list.list());
             }
-            Condition::Of(name, Test::Exists(there)) => {
+            Condition::Of(name, Comparison::Exists(there)) => {
                 self.text.push_str(if *there { "i.attributes ? " } else { "NOT i.attributes ? " });
                 self.value(name.to_string());
             }
-            Condition::Of(name, Test::Beside(side, other)) => self.beside(name, *side, other),
+            Condition::Of(name, Comparison::Beside(side, other)) => self.beside(name, *side, other),
         }
     }
 
-    fn time(&mut self, test: &Test) {
+    fn time(&mut self, test: &Comparison) {
         let milliseconds = |value: &Attribute| match value {
             Attribute::Number(number) => number.as_i64(),
             Attribute::Text(_) | Attribute::Truth(_) => None,
         };
         let (sign, list) = match test {
-            Test::In(list) => ("= ANY (", list.list()),
-            Test::NotIn(list) => ("<> ALL (", list.list()),
-            Test::Exists(there) => {
+            Comparison::In(list) => ("= ANY (", list.list()),
+            Comparison::NotIn(list) => ("<> ALL (", list.list()),
+            Comparison::Exists(there) => {
                 return self.text.push_str(if *there { "TRUE" } else { "FALSE" });
             }
-            Test::Beside(side, other) => (sign(*side), std::slice::from_ref(other)),
+            Comparison::Beside(side, other) => (sign(*side), std::slice::from_ref(other)),
         };
         let times: Vec<i64> = list.iter().filter_map(milliseconds).collect();
         let _ = write!(self.text, "i.time {sign} ");
         match test {
-            Test::Beside(..) => self.value(times.first().copied()),
+            Comparison::Beside(..) => self.value(times.first().copied()),
             _ => {
                 self.value(times);
                 self.text.push(')');

@@ -16,7 +16,7 @@ use crate::postgres::transaction::WriteTransaction;
 use crate::postgres::vectors;
 use crate::postgres::vectors::{IndexKind, Indexed};
 use crate::{
-    Budget, Calls, ChooseError, Collection, CollectionError, Home, Limits, Settings,
+    Budget, CallCounts, ChooseError, Collection, CollectionError, Home, Limits, Settings,
     SettingsChange, Totals, Write, check_name, transaction,
 };
 
@@ -93,7 +93,7 @@ impl Home for PostgresHome {
         true
     }
 
-    fn calls(&self) -> Option<Calls> {
+    fn calls(&self) -> Option<CallCounts> {
         Some(self.shared.pool.calls())
     }
 

@@ -9,7 +9,7 @@ use postgres::{Client, Config, Error};
 
 use crate::postgres::session;
 use crate::postgres::session::{Session, Statements};
-use crate::{Calls, CollectionError};
+use crate::{CallCounts, CollectionError};
 
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -95,9 +95,9 @@ impl Pool {
         Err(error)
     }
 
-    pub(super) fn calls(&self) -> Calls {
+    pub(super) fn calls(&self) -> CallCounts {
         let [all, failed] = [&self.calls, &self.failed].map(|count| count.load(Ordering::Relaxed));
-        Calls { all, failed }
+        CallCounts { all, failed }
     }
 
     fn attempt<T>(

@@ -31,8 +31,9 @@ mod text_limits;
 mod tokens;
 mod workspace;
 
-pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
+pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores, is_vector};
 pub use calibration::{Calibration, Calibrations, Probability};
+pub use embed::set_length_1;
 pub use error::{Place, QueryError};
 pub use event_rules::EventRules;
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
@@ -147,7 +148,7 @@ impl Engine {
     }
 
     /// A text as far as it is read where too long ones are cut.
-    fn cut<'t>(&self, text: &'t str, query: &Query) -> &'t str {
+    pub fn cut<'t>(&self, text: &'t str, query: &Query) -> &'t str {
         if query.truncate { self.limits.cut(text) } else { text }
     }
 

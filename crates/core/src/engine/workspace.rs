@@ -43,7 +43,7 @@ impl<'m> Workspace<'m> {
         Phrase::with(self.model, self.memory().phrases.pop().unwrap_or_default())
     }
 
-    /// Keeps the memory of finished phrases.
+    /// Takes finished phrases back, so that their memory is used again.
     pub(super) fn take_back(&mut self, phrases: impl IntoIterator<Item = Phrase<'m>>) {
         let kept = &mut self.memory().phrases;
         let room = KEPT_PHRASES.saturating_sub(kept.len());

@@ -115,7 +115,7 @@ rules! {
     /// Web addresses: those that begin with `http://`, `https://` or `www.`, and the bare ones
     /// of well-known shorteners (`t.co/x`, `pic.twitter.com/x`).
     urls: Urls {
-        /// Addresses are not special: words and marks.
+        /// Addresses are cut into words and marks, as other text.
         Text,
         /// One token each.
         Keep,
@@ -262,7 +262,8 @@ const PLAIN: Normalisation = Normalisation {
     bylines: Bylines::Keep,
 };
 
-/// The same with each of a row of initials a word, as the tokenisers of known vectors have them.
+/// [`PLAIN`] with each letter of initials (`U.S.A.`) a word of its own, as the tokenisers of published vectors
+/// have them.
 const APART: Normalisation = Normalisation { initials: Initials::Apart, ..PLAIN };
 
 /// Each mark a token, nothing dropped and nothing special, as tokenisers of transformers have it.

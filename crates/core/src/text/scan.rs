@@ -229,7 +229,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Makes a token of a word without contractions, and the tags that it earns.
+    /// Pushes one token for a word that holds no contraction, and the tags that belong to it.
     fn piece(&mut self, start: usize, end: usize) {
         let rules = self.rules;
         let word = &self.text[start..end];

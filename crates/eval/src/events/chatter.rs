@@ -1,5 +1,5 @@
-//! Whether the score of chatter separates found events without a labelled event from the others,
-//! and what is at the head of a list in the order of that score.
+//! How well the score of chatter separates detected events that match no labelled event from those that
+//! match one, and which events come first in the order of that score.
 
 use std::collections::BTreeMap;
 

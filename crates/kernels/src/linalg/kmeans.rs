@@ -114,7 +114,7 @@ impl KMeans {
                 }
             }
         });
-        members.count();
+        members.count_members();
         members.fill_empty(rows, centroids);
         members.assignment != before
     }
@@ -167,7 +167,7 @@ struct Members {
 }
 
 impl Members {
-    fn count(&mut self) {
+    fn count_members(&mut self) {
         self.sizes.fill(0);
         for &cluster in &self.assignment {
             self.sizes[cluster as usize] += 1;

@@ -119,7 +119,7 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+fn tile_with_itself(a: [&[f32]; SIDE], dims: usize) -> Tile {
     tile(a, a, dims)
 }
 

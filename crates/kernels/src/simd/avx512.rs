@@ -35,7 +35,7 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
 /// The products of four rows with each other; the six below the diagonal are copied from above it.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+fn tile_with_itself(a: [&[f32]; SIDE], dims: usize) -> Tile {
     let mut sums = sums_of::<true>(a, a, dims);
     sums[1][0] = sums[0][1];
     [sums[2][0], sums[2][1]] = [sums[0][2], sums[1][2]];

@@ -22,10 +22,10 @@ pub fn sort(numbers: &mut [u32]) {
         (..=FEW, Width::Avx512) => unsafe { in_registers::<2>(numbers) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        (..=LANES, Width::Avx2) => unsafe { by_counting_wide::<LANES>(numbers) },
+        (..=LANES, Width::Avx2) => unsafe { by_counting_avx2::<LANES>(numbers) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        (..=FEW, Width::Avx2) => unsafe { by_counting_wide::<FEW>(numbers) },
+        (..=FEW, Width::Avx2) => unsafe { by_counting_avx2::<FEW>(numbers) },
         (..=LANES, _) => by_counting::<LANES>(numbers),
         _ => numbers.sort_unstable(),
     }
@@ -60,7 +60,7 @@ fn by_counting<const N: usize>(numbers: &mut [u32]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn by_counting_wide<const N: usize>(numbers: &mut [u32]) {
+fn by_counting_avx2<const N: usize>(numbers: &mut [u32]) {
     by_counting::<N>(numbers);
 }
 

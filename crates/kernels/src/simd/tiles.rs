@@ -47,7 +47,7 @@ pub(super) fn turned(tile: Tile) -> Tile {
     turned
 }
 
-/// Defines `products` and `gram` over `tile` and `own_tile`.
+/// Defines `products` and `gram` over `tile` and `tile_with_itself`.
 ///
 /// At the edges a tile repeats the last row, and those results are dropped.
 macro_rules! tiles {
@@ -74,7 +74,7 @@ macro_rules! tiles {
             let side = a.count();
             for i in (0..side).step_by(SIDE) {
                 let rows = four(&a, i, side, dims);
-                put(&own_tile(rows, dims), out, (i, i), (side, side));
+                put(&tile_with_itself(rows, dims), out, (i, i), (side, side));
                 for j in (i + SIDE..side).step_by(SIDE) {
                     let tile = tile(rows, four(&a, j, side, dims), dims);
                     put(&tile, out, (i, j), (side, side));

@@ -175,7 +175,7 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     out
 }
 
-fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+fn tile_with_itself(a: [&[f32]; SIDE], dims: usize) -> Tile {
     let mut out = [0.0; SIDE * SIDE];
     for i in 0..SIDE {
         for j in i..SIDE {

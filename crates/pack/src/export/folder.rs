@@ -85,9 +85,42 @@ impl Folder {
     }
 }
 
-pub(super) fn write(exported: &Exported, model: &Model, out: &mut dyn Write) -> io::Result<()> {
+/// The card beside a model, `NAME.md` for `NAME.safetensors`: its sections, with the words of their
+/// links alone, which would lead nowhere from the exported folder. `None` if there is no card.
+pub(super) fn read_card(model: &Path) -> Result<Option<String>, ExportError> {
+    let path = model.with_extension("md");
+    let card = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => {
+            read.map_err(|error| ExportError::Options(format!("{}: {error}", path.display())))?
+        }
+    };
+    let mut rest =
+        card.split_once("\n").filter(|_| card.starts_with("# ")).map_or(&*card, |(_, rest)| rest);
+    let mut plain = String::new();
+    while let Some((words, link)) = rest.split_once("](") {
+        let (lead, words) = words.rsplit_once('[').unwrap_or((words, ""));
+        plain.extend([lead, words]);
+        rest = link.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    Ok(Some(plain + rest))
+}
+
+/// Writes the card of an exported folder, with that of the model in it.
+pub(super) fn write_card(
+    exported: &Exported,
+    model: &Model,
+    card: Option<&str>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let library = exported.library.name();
-    writeln!(out, "---\nlibrary_name: {library}\nlicense: other\ntags:")?;
+    writeln!(out, "---\nlibrary_name: {library}\nlicense: other")?;
+    let mut languages = model.languages().peekable();
+    if languages.peek().is_some() {
+        writeln!(out, "language:")?;
+    }
+    languages.try_for_each(|language| writeln!(out, "- {language}"))?;
+    writeln!(out, "tags:")?;
     for tag in ["model2vec", "sentence-transformers", "sentence-similarity", "static-embeddings"] {
         writeln!(out, "- {tag}")?;
     }
@@ -121,6 +154,9 @@ pub(super) fn write(exported: &Exported, model: &Model, out: &mut dyn Write) -> 
     writeln!(out, "What the model does in cognate and this folder does not:\n")?;
     for what in &exported.left_behind {
         writeln!(out, "- {what}")?;
+    }
+    if let Some(card) = card {
+        return write!(out, "{card}");
     }
     writeln!(out, "\n## Licence\n")?;
     let unsaid = "The model does not say under which terms its vectors may be used.";

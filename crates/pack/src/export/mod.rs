@@ -126,7 +126,8 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
             folder.write_json(name, &sentence_transformers_config(options))?;
         }
     }
-    folder.write("README.md", |out| folder::write(&exported, &model, out))?;
+    let card = folder::read_card(&options.model)?;
+    folder.write("README.md", |out| folder::write_card(&exported, &model, card.as_deref(), out))?;
     exported.bytes = folder.bytes();
     exported.path = folder.finish()?;
     Ok(exported)

@@ -43,7 +43,7 @@ impl Rules {
         let mut made =
             Self { normalizers: Vec::new(), pre_tokenizers: Vec::new(), left_behind: Vec::new() };
         made.characters(rules);
-        made.web(rules);
+        made.add_web_rules(rules);
         made.words(rules);
         made.case(rules);
         made.split(rules);
@@ -104,7 +104,7 @@ impl Rules {
         }
     }
 
-    fn web(&mut self, rules: &Normalisation) {
+    fn add_web_rules(&mut self, rules: &Normalisation) {
         if rules.urls != Urls::Text {
             let hosts: Vec<_> =
                 text::SHORTENERS.iter().map(|host| host.replace('.', r"\.")).collect();

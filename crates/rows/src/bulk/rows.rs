@@ -148,7 +148,7 @@ impl<'d> Writer<'d> {
         Self { name, destination, begun: None, text: String::new() }
     }
 
-    /// Begins with the rows of a file; all files written into one must have the same format and
+    /// Starts on the rows of the next file; files that go into one output must have the same format and
     /// header.
     pub(super) fn begin(
         &mut self,

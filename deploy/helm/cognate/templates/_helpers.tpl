@@ -59,6 +59,12 @@ COGNATE_ALLOW_NO_AUTH: "true"
 {{- if include "cognate.dataClaim" . }}
 COGNATE_DATA: /data
 {{- end }}
+{{- with .Values.backups }}
+{{- if .schedule }}
+COGNATE_BACKUPS: /backups
+COGNATE_BACKUPS_KEPT: {{ int .kept | quote }}
+{{- end }}
+{{- end }}
 {{- with .Values.adminPort }}
 COGNATE_ADMIN_LISTEN: {{ printf "0.0.0.0:%d" (int .) | quote }}
 {{- end }}
@@ -79,6 +85,13 @@ COGNATE_MODEL: {{ join "," $files | quote }}
 {{- define "cognate.dataClaim" -}}
 {{- if .Values.collections.existingClaim -}}{{ .Values.collections.existingClaim }}
 {{- else if .Values.collections.create -}}{{ include "cognate.name" . }}-data
+{{- end -}}
+{{- end }}
+
+{{/* The claim of the copies of the collections. */}}
+{{- define "cognate.backupsClaim" -}}
+{{- if .Values.backups.existingClaim -}}{{ .Values.backups.existingClaim }}
+{{- else if .Values.backups.create -}}{{ include "cognate.name" . }}-backups
 {{- end -}}
 {{- end }}
 

@@ -296,6 +296,8 @@ impl<'m> MatchedEntry<'m> {
 refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// Every collection that the key reaches, by name.
+///
+/// Each with its settings, its items and the memory that they take.
 #[utoipa::path(
     get,
     path = "/collections",

@@ -333,6 +333,8 @@ pub(crate) struct EventParameters {
 }
 
 /// An event of a collection, with its items by time.
+///
+/// Items that were matched into the event, or moved there, a page at a time.
 #[utoipa::path(
     get,
     path = "/collections/{name}/events/{id}",

@@ -98,6 +98,8 @@ refusals!(
 );
 
 /// How many items have each value of some attributes, the most frequent first.
+///
+/// Of the items that a filter, an event or a span of time selects; all of them without one.
 #[utoipa::path(
     get,
     path = "/collections/{name}/facets",

@@ -195,6 +195,8 @@ refusals!(
 );
 
 /// The items of a collection, in the order in which they were added.
+///
+/// A page of those that a filter, an event or a span of time selects; all of them without one.
 #[utoipa::path(
     get,
     path = "/collections/{name}/items",

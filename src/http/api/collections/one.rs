@@ -109,6 +109,8 @@ pub(crate) async fn set(
 refusals!(LookRefusals: COLLECTION);
 
 /// A collection: its settings, and how large it is.
+///
+/// What its items take in memory, and on the disk where they are kept there.
 #[utoipa::path(
     get,
     path = "/collections/{name}",

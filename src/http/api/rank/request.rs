@@ -161,8 +161,8 @@ pub(crate) struct Diversify {
     /// What a candidate's score counts, against how much it is like results before it: 1 leaves the
     /// order of scores as it is; 0.7 unless this says otherwise.
     pub(crate) lambda: Option<Share>,
-    /// How many of the best are reordered, at most 1000; the others follow by their scores. Without it
-    /// four times `top_k`, or 1000.
+    /// How many of the best candidates are reordered; the others follow by their scores. Four times `top_k`
+    /// unless this says otherwise, and never more than 1000.
     pub(crate) pool: Option<Pool>,
 }
 

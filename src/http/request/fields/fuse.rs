@@ -30,7 +30,7 @@ pub(crate) struct FusePart<'b> {
     pub(crate) weight: Option<Score>,
 }
 
-/// The name of scores that candidates have.
+/// The name of a run: of scores that the caller sends with the candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunName<'b>(pub(crate) Cow<'b, str>);
 

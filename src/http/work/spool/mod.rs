@@ -78,26 +78,26 @@ impl Spools {
         (Writer::new(Arc::clone(self), shared, unsent.clone(), patience), reader)
     }
 
-    fn reserve(&self, bytes: u64) -> Option<Reserved> {
+    fn reserve(&self, bytes: u64) -> Option<ReservedSpace> {
         let take = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.all);
         self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).ok()?;
-        Some(Reserved { used: Arc::clone(&self.used), bytes })
+        Some(ReservedSpace { used: Arc::clone(&self.used), bytes })
     }
 }
 
 #[derive(Debug)]
-struct Reserved {
+struct ReservedSpace {
     used: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Reserved {
+impl ReservedSpace {
     fn merge(&mut self, mut other: Self) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedSpace {
     fn drop(&mut self) {
         self.used.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -155,7 +155,7 @@ struct Segment {
     file: Arc<File>,
     written: u64,
     read: u64,
-    room: Reserved,
+    room: ReservedSpace,
 }
 
 impl Waiting {

@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use cognate::model::disk;
 use tokio::time::{Instant, timeout};
 
-use crate::http::work::spool::{IN_MEMORY, Phase, Reading, Reserved, Segment, Shared, Spools};
+use crate::http::work::spool::{IN_MEMORY, Phase, Reading, ReservedSpace, Segment, Shared, Spools};
 use crate::http::work::streams::Place;
 use crate::http::work::unsent::Unsent;
 
@@ -244,7 +244,7 @@ impl super::Waiting {
     }
 
     /// Adds `length` bytes, written to a new file or to the last.
-    fn add(&mut self, written: Written, length: u64, room: Reserved) {
+    fn add(&mut self, written: Written, length: u64, room: ReservedSpace) {
         self.given += length;
         match (written, self.files.back_mut()) {
             (Some(file), _) => {

@@ -46,7 +46,7 @@ async fn refusals_name_the_fields_of_the_dialect() {
     let cases = [
         (
             "/v1/embeddings",
-            json!({"input": ["a", long]}),
+            json!({"input": ["a", long], "truncate": false}),
             "/error/message",
             "input[1] has 40000 bytes",
         ),
@@ -65,9 +65,9 @@ async fn refusals_name_the_fields_of_the_dialect() {
         ),
         (
             "/score",
-            json!({"queries": long, "documents": ["a", "b"]}),
+            json!({"queries": "", "documents": ["a", "b"]}),
             "/error/message",
-            "queries has 40000 bytes",
+            "queries is empty",
         ),
         (
             "/score",

@@ -181,7 +181,7 @@ fn a_log_longer_than_what_is_copied_at_once_is_copied_whole() {
     let done = back_up(folder.path(), &copy, &Default::default()).unwrap();
     let copied = fs::read(copy.join("news/items.log")).unwrap();
     assert!(copied == fs::read(log_of(&folder)).unwrap() && copied.len() > 1 << 20);
-    assert_eq!((done.items, done.bytes), (400, copied.len() as u64));
+    assert_eq!(done.bytes, copied.len() as u64);
     fs::remove_dir_all(&copy).unwrap();
 }
 

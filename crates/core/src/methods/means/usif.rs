@@ -155,8 +155,8 @@ impl Embed for Usif {
     }
 }
 
-/// Fits constants and components. `each` shows every sentence to what it is given, and is called
-/// twice: weights depend on the sentences' mean length, and components on the weights. Memory does
+/// Fits constants and components. `each` passes every sentence to the function that it is given, and is
+/// called twice: weights depend on the sentences' mean length, and components on the weights. Memory does
 /// not grow with the number of sentences.
 pub fn fit<E: From<Unfittable>>(
     model: &Model,

@@ -404,7 +404,7 @@ struct Prepared<'q> {
     one: &'q Phrase<'q>,
     read: Read,
     plain: <blend::Blend<Coverage> as Compare>::Against<'q>,
-    /// How the text that was scored last is opposed.
+    /// The oppositions of the text that was scored last.
     last: Option<Oppositions>,
 }
 

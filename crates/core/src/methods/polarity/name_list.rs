@@ -210,7 +210,7 @@ impl List {
                 }
             }
             (["also", kinds, words], ..) => {
-                let kinds = kinds_of(kinds)?;
+                let kinds = parse_kinds(kinds)?;
                 self.each(words, |known| {
                     known.flags |= flag::ALSO;
                     known.kinds |= kinds;
@@ -239,8 +239,8 @@ impl List {
 
     /// Brings what letters and lines say of listed words into their rows.
     fn settle(&mut self, vocabulary: &Vocabulary<'_>) {
-        for (id, row) in (0..).zip(&mut self.rows) {
-            *row |= of_letters(vocabulary.word(id));
+        for (word, row) in vocabulary.all_bytes().zip(&mut self.rows) {
+            *row |= of_letters(word);
         }
         let is_day = |[group, _]: [u16; 2]| {
             let name = self.groups.get(usize::from(group));
@@ -269,14 +269,14 @@ impl List {
                 *row |= number << KNOWN | group | also;
             }
         }
-        for (id, row) in (0..).zip(&mut self.rows) {
+        for (word, row) in vocabulary.all_bytes().zip(&mut self.rows) {
             *row |= match class(*row) {
                 Some(Class::Some) => UNCASED,
                 Some(Class::No) | None if *row & ALL_CODES << CODE == 0 => 0,
                 _ => CANDIDATE,
             };
             // Its owner may be a name.
-            if vocabulary.word(id).ends_with("'s") {
+            if word.ends_with(b"'s") {
                 *row |= CANDIDATE;
             }
         }
@@ -354,7 +354,7 @@ impl List {
     pub(super) fn word(&self, word: &str, id: Option<WordId>) -> Listed {
         let row = id.and_then(|id| self.rows.get(id as usize).copied());
         let row = row.unwrap_or_else(|| {
-            of_letters(word) | self.words.get(word).map_or(0, |number| number << KNOWN)
+            of_letters(word.as_bytes()) | self.words.get(word).map_or(0, |number| number << KNOWN)
         });
         let (number, code) = (row >> KNOWN, (row >> CODE & ALL_CODES).checked_sub(1));
         Listed {
@@ -368,11 +368,12 @@ impl List {
 }
 
 /// What the letters of a word say of it, as in a row.
-fn of_letters(word: &str) -> u32 {
+fn of_letters(word: &[u8]) -> u32 {
     // Most words, known at once.
-    if word.len() > 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if word.len() > 4 && word.iter().all(u8::is_ascii_lowercase) {
         return A_WORD;
     }
+    let word = std::str::from_utf8(word).unwrap_or_default();
     let code = Code::new(word).and_then(|code| Code::ALL.iter().position(|known| *known == code));
     let letters = word.chars().any(char::is_alphabetic) && word.chars().nth(1).is_some();
     let a_word = letters && !word.contains(|c: char| c.is_numeric() || c == '\'');
@@ -419,7 +420,7 @@ impl Code {
     }
 }
 
-fn kinds_of(names: &str) -> Result<u8, String> {
+fn parse_kinds(names: &str) -> Result<u8, String> {
     let mut kinds = 0;
     for name in names.split(' ').filter(|name| *name != "-") {
         let known = kind::NAMES.iter().position(|known| *known == name);
@@ -453,7 +454,7 @@ pub fn fit<L: AsRef<str>>(
         let counted = Class::ALL.iter().position(|(_, name)| fields.first() == Some(name));
         match (counted, fields.as_slice()) {
             (Some(class), [_, kinds, words]) if class > 0 => {
-                let kinds = kinds_of(kinds).map_err(wrong)?;
+                let kinds = parse_kinds(kinds).map_err(wrong)?;
                 let listed = words.split(' ').filter_map(|word| vocabulary.lookup(word));
                 listed.for_each(|id| rows[id as usize] = class as u8 | kinds << KINDS);
             }

@@ -449,7 +449,7 @@ impl<'m> Phrase<'m> {
             return false;
         }
         if are_bytes {
-            // Every product is then one of bytes.
+            // A row made here is quantised as stored rows are, so that every product is one of bytes.
             made.bytes.resize(start + dims, 0);
             let bytes = made.bytes.get_mut(start..).unwrap_or_default();
             made.scales.push(bytes::quantise(row, bytes));

@@ -126,7 +126,7 @@ fn tile(a: Block<'_>, b: Block<'_>, _dims: usize) -> [__m256; 2] {
 /// The products of four rows with themselves; those below the diagonal are mirror images.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn own_tile(a: Block<'_>, _dims: usize) -> [__m256; 2] {
+fn tile_with_itself(a: Block<'_>, _dims: usize) -> [__m256; 2] {
     let [.., third, last] = [row(a, 0), row(a, 1), row(a, 2), row(a, 3)];
     let upper = two_rows([row(a, 0), row(a, 1)], [row(a, 0), row(a, 1), third, last]);
     let mut lanes = [_mm256_setzero_si256(); 3];

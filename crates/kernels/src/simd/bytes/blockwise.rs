@@ -1,7 +1,7 @@
 //! Computes products of rows of bytes block by block, the same for every width. The file that
 //! expands it defines a tile of four rows by four and the comparison of its sixteen numbers.
 
-/// Defines `within`, `across`, `gram` and `products` over `tile`, `own_tile`, `larger`, `turned`, `tallest`,
+/// Defines `within`, `across`, `gram` and `products` over `tile`, `tile_with_itself`, `larger`, `turned`, `tallest`,
 /// `load`, `store` and `zeros`.
 macro_rules! blockwise {
     ($features:literal) => {
@@ -21,7 +21,7 @@ macro_rules! blockwise {
                     along = larger(along, tile);
                     *column = store(larger(load(column), tile));
                 }
-                let best = larger(own_tile(block, rows.dims), load(&columns[i]));
+                let best = larger(tile_with_itself(block, rows.dims), load(&columns[i]));
                 *out = tallest(larger(best, turned(along)));
             }
         }
@@ -68,7 +68,7 @@ macro_rules! blockwise {
         #[target_feature(enable = $features)]
         pub(in crate::simd::bytes) fn gram(a: Blocks<'_>, out: &mut [[f32; SIDE]]) {
             for i in 0..a.len() {
-                let own = own_tile(a.block(i), a.dims);
+                let own = tile_with_itself(a.block(i), a.dims);
                 put(&store(own), out, i * SIDE * a.len() + i, a.len());
                 for j in i + 1..a.len() {
                     let tile = tile(a.block(i), a.block(j), a.dims);

@@ -83,7 +83,7 @@ macro_rules! byte_loops {
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn own_tile(a: Block<'_>, dims: usize) -> [float32x4_t; SIDE] {
+        fn tile_with_itself(a: Block<'_>, dims: usize) -> [float32x4_t; SIDE] {
             tile(a, a, dims)
         }
 

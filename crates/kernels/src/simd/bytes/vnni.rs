@@ -160,7 +160,7 @@ fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> __m512 {
 /// The products of four rows with themselves; six are mirror images of others.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn own_tile(a: Block<'_>, dims: usize) -> __m512 {
+fn tile_with_itself(a: Block<'_>, dims: usize) -> __m512 {
     let mut sums = [[_mm512_setzero_si512(); SIDE]; SIDE];
     let rows = starts(a.rows);
     let rest = dims % CHUNK;

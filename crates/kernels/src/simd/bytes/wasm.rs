@@ -79,7 +79,7 @@ fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> [v128; SIDE] {
 }
 
 #[inline(always)]
-fn own_tile(a: Block<'_>, dims: usize) -> [v128; SIDE] {
+fn tile_with_itself(a: Block<'_>, dims: usize) -> [v128; SIDE] {
     tile(a, a, dims)
 }
 

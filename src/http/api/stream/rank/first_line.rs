@@ -79,7 +79,7 @@ impl FirstQuestion {
     /// The question for candidates before all are known: those that reach a score.
     pub(super) fn of_some(&self, floor: Option<f32>) -> Question<'_> {
         let query = Query { opposes: false, threshold: None, ..self.question.query };
-        // Other candidates may replace opposed ones.
+        // Where opposed candidates are dropped, candidates after the first `top_k` take their places.
         let top_k = Some(self.most).filter(|_| !self.drop_opposed);
         let page = PageOptions { top_k, drop_opposed: self.drop_opposed, ..PageOptions::default() };
         let asked = self.question.asked.borrowed();
