@@ -93,6 +93,7 @@ pub fn scores(data: &Path, model: &Path) -> Vec<Score> {
         choice: Choice {
             methods: vec!["avg-cos".to_owned()],
             measures: Vec::new(),
+            opposites: None,
             baseline: "avg-cos".to_owned(),
             ablations: false,
         },

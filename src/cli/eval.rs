@@ -6,7 +6,7 @@ mod recommend;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use cognate::engine::{Engine, Measure};
+use cognate::engine::{Engine, Measure, Opposites};
 use cognate::model::writer::clash;
 use cognate::model::{OpenOptions, disk};
 use cognate_eval::{
@@ -53,6 +53,9 @@ struct Shared {
     /// Measures of vector methods, separated by commas [default: each method's own]
     #[arg(long, value_parser = choice::<Measure>(), value_delimiter = ',')]
     measure: Vec<Measure>,
+    /// What opposites do to the scores of methods that count them [default: as the method does]
+    #[arg(long, value_parser = choice::<Opposites>())]
+    opposites: Option<Opposites>,
     /// Baseline method for significance tests
     #[arg(long, value_name = "METHOD", default_value = "avg-cos")]
     baseline: String,
@@ -191,6 +194,7 @@ impl Shared {
         Choice {
             methods: self.methods.clone(),
             measures: self.measure.clone(),
+            opposites: self.opposites,
             baseline: self.baseline.clone(),
             ablations: false,
         }

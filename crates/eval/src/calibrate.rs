@@ -114,7 +114,8 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     let (mut thresholds, mut not_reached) = (Vec::new(), Vec::new());
     let mut made = Vec::new();
     for (contender, scored) in field.iter().zip(&scored) {
-        let Scores::Method(method, measure) = contender.scores else { continue };
+        let Scores::Method(query) = contender.scores else { continue };
+        let (method, measure) = (query.method, query.measure.unwrap_or_default());
         let Some((mut calibration, at)) = of(&set.labels, scored, &opposed, options) else {
             not_reached.push(contender.name.clone());
             continue;

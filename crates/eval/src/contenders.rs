@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cognate::engine::fuse::{FusedMethod, Fusion, Ranker};
-use cognate::engine::{Engine, Measure, Query};
+use cognate::engine::{Engine, Measure, Opposites, Query};
 use cognate::methods::sets::ablation;
 use cognate::methods::{Info, Kind, Method, Scorer};
 use serde::Serialize;
@@ -18,6 +18,8 @@ pub struct Choice {
     /// `none` no method.
     pub methods: Vec<String>,
     pub measures: Vec<Measure>,
+    /// What opposites do to the scores of methods that count them.
+    pub opposites: Option<Opposites>,
     pub baseline: String,
     /// Whether ablations (variants that show the effect of a method's parts) are measured too.
     pub ablations: bool,
@@ -36,7 +38,7 @@ pub(super) struct Contender {
 
 #[derive(Clone)]
 pub(super) enum Scores {
-    Method(Method, Measure),
+    Method(Query),
     Column(usize),
     /// A variant that is not a method, with its own scorer.
     Ablation(Arc<Scorer>, &'static Info),
@@ -62,6 +64,7 @@ pub struct LeftOut {
 pub(super) struct Field<'e> {
     pub(super) engine: &'e Engine,
     measures: &'e [Measure],
+    opposites: Option<Opposites>,
     kinds: &'e [Kind],
     columns: &'e [String],
     pub(super) contenders: Vec<Contender>,
@@ -77,6 +80,7 @@ pub(super) fn choose<'e>(
     columns: &'e [String],
 ) -> Result<Field<'e>, EvalError> {
     let mut field = Field::new(engine, &choice.measures, kinds, columns);
+    field.opposites = choice.opposites;
     for (place, column) in columns.iter().enumerate() {
         let of = Contender::new(column, "A column of the file.".to_owned(), Scores::Column(place));
         field.contenders.push(Contender { method: "column".into(), ..of });
@@ -106,8 +110,16 @@ impl<'e> Field<'e> {
         kinds: &'e [Kind],
         columns: &'e [String],
     ) -> Self {
-        let (contenders, unavailable) = (Vec::new(), Vec::new());
-        Self { engine, measures, kinds, columns, contenders, baseline: 0, unavailable }
+        Self {
+            engine,
+            measures,
+            opposites: None,
+            kinds,
+            columns,
+            contenders: Vec::new(),
+            baseline: 0,
+            unavailable: Vec::new(),
+        }
     }
 
     fn list(&mut self, names: &[String]) -> Result<(), EvalError> {
@@ -181,6 +193,8 @@ impl<'e> Field<'e> {
     fn add(&mut self, method: Method) {
         let (own, embeds) = (self.engine.default_measure(method), self.engine.embeds(method));
         let several = embeds && !self.measures.is_empty();
+        let counts = method.info().ignoring_opposites.is_some();
+        let opposites = self.opposites.filter(|_| counts);
         let own_alone = [own];
         for &measure in if several { self.measures } else { &own_alone } {
             let mut name = method.name().to_owned();
@@ -192,7 +206,7 @@ impl<'e> Field<'e> {
                 method: method.name().into(),
                 measure: embeds.then_some(measure),
                 summary: method.info().summary.to_owned(),
-                scores: Scores::Method(method, measure),
+                scores: Scores::Method(Query { opposites, ..query(method, measure) }),
             });
         }
     }

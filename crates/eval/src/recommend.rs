@@ -118,9 +118,7 @@ pub fn eval_recommend(
 ) -> Result<RecommendReport, EvalError> {
     let methods = contenders::methods(engine, &options.methods, &options.measures)?;
     let queries = methods.iter().filter_map(|contender| match contender.scores {
-        Scores::Method(method, measure) => {
-            Some((contender.name.as_str(), contenders::query(method, measure)))
-        }
+        Scores::Method(query) => Some((contender.name.as_str(), query)),
         _ => None,
     });
     let queries: Vec<(&str, Query)> = queries.collect();

@@ -88,7 +88,7 @@ fn score_block(
     let texts: Vec<(&str, &str)> =
         asked.iter().map(|&at| (pairs[at].0.as_str(), pairs[at].1.as_str())).collect();
     let answer = match &contender.scores {
-        Scores::Method(method, measure) => engine.similarity(&texts, &query(*method, *measure))?,
+        Scores::Method(query) => engine.similarity(&texts, query)?,
         Scores::Ablation(scorer, info) => {
             let mut own = engine.by(scorer, info);
             own.query = query(own.query.method, Measure::Cosine);
@@ -111,8 +111,8 @@ fn score_topic(
     contender: &Contender,
     topic: &Topic,
 ) -> Result<Scored, QueryError> {
-    let (method, measure) = match &contender.scores {
-        Scores::Method(method, measure) => (*method, *measure),
+    let query = match &contender.scores {
+        Scores::Method(query) => query,
         Scores::Column(place) => {
             let scores = topic.columns.get(*place).cloned().unwrap_or_default();
             return Ok(Scored { scores, ..Scored::default() });
@@ -130,7 +130,7 @@ fn score_topic(
     let asked: Vec<usize> =
         (0..topic.texts.len()).filter(|&at| !is_blank(&topic.texts[at])).collect();
     let texts: Vec<&str> = asked.iter().map(|&at| topic.texts[at].as_str()).collect();
-    let answer = engine.rank(&topic.query, &texts, &query(method, measure))?;
+    let answer = engine.rank(&topic.query, &texts, query)?;
     for ranked in &answer.results {
         if let Some(&at) = asked.get(ranked.index) {
             scored.scores[at] = f64::from(ranked.score);

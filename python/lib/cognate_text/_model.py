@@ -146,7 +146,7 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    '2eb45844246259c7'
+    '582b2acb2c5c2e87'
 
     How questions are asked, everywhere the same:
 

@@ -96,6 +96,28 @@ fn the_view_of_mteb_takes_the_pairs_of_a_year_together() {
 }
 
 #[test]
+fn opposites_count_as_asked_for() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    let rows = "5\tTurkey raises its rates\tTurkey raises rates\n\
+                1\tTurkey raises its rates\tArgentina raises its rates\n\
+                0\tTurkey raises its rates\tTurkey never raises its rates\n";
+    let folder = compass(&[("a.tsv", rows)]);
+    let pearson = |method: &str, asked: &[&str]| {
+        let fixed = ["sts", "a.tsv", "--methods", method, "--baseline", method, "--model", model];
+        let arguments = [&["eval"], &fixed[..], asked, &["--json", "-"]].concat();
+        let report: Value =
+            serde_json::from_slice(&cognate(folder.path(), &arguments).stdout).unwrap();
+        report["subtasks"][0]["results"][0]["pearson"].as_f64().unwrap()
+    };
+    let by = |rule| pearson("polarity-blend", &["--opposites", rule]);
+    let (count, without_names, ignore) = (by("count"), by("without_names"), by("ignore"));
+    assert!(count != without_names && without_names != ignore, "{count} {without_names} {ignore}");
+    assert_eq!(pearson("polarity-blend", &[]), count);
+    // A method that does not count them scores as it does.
+    assert_eq!(pearson("coverage-blend", &["--opposites", "count"]), ignore);
+}
+
+#[test]
 fn ablations_are_measured_when_asked_for_and_are_no_methods() {
     let folder = compass(&[("sts.tsv", STS)]);
     let arguments = ["sts", "sts.tsv", "--resamples", "50", "--methods", "max-jaccard"];

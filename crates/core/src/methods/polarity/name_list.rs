@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use crate::methods::{Fitted, Unfittable};
 use crate::model::{Model, ModelError, Vocabulary, WordId};
+use crate::text::Tokens;
 
 /// The section's name.
 pub const SECTION: &str = "names";
@@ -69,7 +70,10 @@ pub(super) mod flag {
     pub const ARTICLE: u8 = 1 << 4;
     /// Initials leave it out: bank *of* england.
     pub const JOINER: u8 = 1 << 5;
-    pub(super) const NAMES: [&str; 6] = ["none", "also", "doubtful", "when", "article", "joiner"];
+    /// Of a language that writes every noun with a capital: der, und.
+    pub const NOUNS: u8 = 1 << 6;
+    pub(super) const NAMES: [&str; 7] =
+        ["none", "also", "doubtful", "when", "article", "joiner", "nouns"];
 }
 
 const ENDINGS: [&str; 3] = ["ending", "vowel-ending", "form"];
@@ -111,7 +115,9 @@ const CANDIDATE: u32 = 1 << 10;
 const UNCASED: u32 = 1 << 11;
 /// It may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
 const A_WORD: u32 = 1 << 12;
-const KNOWN: u32 = 13;
+/// It ends a name of two words.
+const ENDS: u32 = 1 << 13;
+const KNOWN: u32 = 14;
 
 /// What a word is, apart from how a text writes it.
 pub(super) struct Listed {
@@ -131,6 +137,10 @@ pub(super) struct List {
     /// A bit a row: whether it may be what a text names and another does not, in a text that has capitals and
     /// in another. They are looked at far more often than rows are, and stay near.
     candidates: [Vec<u64>; 2],
+    /// The first words of names of two, by the last, which names another place alone: New York.
+    firsts: HashMap<Box<str>, Vec<Box<str>>>,
+    /// Whether there are words of a language that writes every noun with a capital.
+    has_nouns: bool,
     known: Vec<Known>,
     /// For each word of the lines the number of what they say of it, from 1 on.
     words: HashMap<Box<str>, u32>,
@@ -192,6 +202,13 @@ impl List {
                 self.each(names, |known| known.countries.push(number));
                 self.each(within, |known| known.within.push(number));
             }
+            (["joined", names], ..) => {
+                for name in names.split('|') {
+                    let words = name.split_once(' ');
+                    let (first, last) = words.ok_or_else(|| format!("`{name}` is no two words"))?;
+                    self.firsts.entry(last.into()).or_default().push(first.into());
+                }
+            }
             (["also", kinds, words], ..) => {
                 let kinds = parse_kinds(kinds)?;
                 self.each(words, |known| {
@@ -229,6 +246,11 @@ impl List {
             let name = self.groups.get(usize::from(group));
             name.is_some_and(|name| matches!(&**name, "weekday" | "month"))
         };
+        self.has_nouns = self.known.iter().any(|known| known.is(flag::NOUNS));
+        for last in self.firsts.keys() {
+            let row = vocabulary.lookup(last).and_then(|id| self.rows.get_mut(id as usize));
+            row.into_iter().for_each(|row| *row |= ENDS);
+        }
         for (word, number) in &self.words {
             let Some(known) = self.known.get_mut(*number as usize - 1) else { continue };
             let row = vocabulary.lookup(word).and_then(|id| self.rows.get_mut(id as usize));
@@ -281,6 +303,30 @@ impl List {
         let code = |row: &u32| row & ALL_CODES << CODE != 0;
         bits.unwrap_or(0) >> (id % 64) & 1 != 0
             || last && self.rows.get(id as usize).is_some_and(code)
+    }
+
+    /// The first word of a name that a word ends behind the token before its place: New, of New York and N. York.
+    #[inline]
+    pub(super) fn first_of(
+        &self,
+        id: Option<WordId>,
+        word: &str,
+        tokens: &Tokens,
+        place: usize,
+    ) -> Option<&str> {
+        let row = id.and_then(|id| self.rows.get(id as usize));
+        row.filter(|row| *row & ENDS != 0)?;
+        let before = tokens.text(place.checked_sub(1)?);
+        let begins =
+            |first: &&str| *first == before || before.len() == 1 && first.starts_with(before);
+        self.firsts.get(word)?.iter().map(|first| &**first).find(begins)
+    }
+
+    /// Whether a text is of a language that writes every noun with a capital.
+    pub(super) fn writes_nouns(&self, mut ids: impl Iterator<Item = Option<WordId>>) -> bool {
+        let row = |id| self.rows.get(id as usize).copied().unwrap_or_default();
+        self.has_nouns
+            && ids.any(|id| id.is_some_and(|id| self.known(row(id) >> KNOWN).is(flag::NOUNS)))
     }
 
     /// The class of a listed word.
@@ -355,6 +401,13 @@ impl Code {
     const ALL: [Self; 3] = [Self::Letter, Self::Roman, Self::Digits];
 
     fn new(word: &str) -> Option<Self> {
+        // A room: 4b.
+        let [digits @ .., b'a'..=b'h'] = word.as_bytes() else { return Self::begun(word) };
+        let is_room = matches!(digits.len(), 1..=3) && digits.iter().all(u8::is_ascii_digit);
+        if is_room { Some(Self::Digits) } else { Self::begun(word) }
+    }
+
+    fn begun(word: &str) -> Option<Self> {
         const ROMAN: [&str; 10] = ["i", "ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii"];
         let first = word.chars().next().filter(|first| first.is_alphabetic())?;
         if ROMAN.contains(&word) {

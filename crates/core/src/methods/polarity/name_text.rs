@@ -47,6 +47,8 @@ pub(super) struct Token {
     pub(super) joins: bool,
     /// Of a hashtag.
     pub(super) tag: bool,
+    /// It makes one name with the token before it, which is none by itself.
+    pub(super) joined: bool,
     /// A colon stands behind it: a text of this speaker.
     byline: bool,
     pub(super) group: Option<[u16; 2]>,
@@ -99,7 +101,9 @@ impl Token {
         }
         let or = |written_so: Class, else_so: Class| if written { written_so } else { else_so };
         let class = self.class;
-        self.class = if !self.a_word || self.is(flag::NONE) {
+        self.class = if self.joined {
+            Class::Name
+        } else if !self.a_word || self.is(flag::NONE) {
             Class::No
         } else if self.id.is_none() {
             let of_stem = self.row.filter(|_| !written).map(|row| list.class(row));
@@ -156,6 +160,9 @@ impl Text {
         let (tokens, source) = (phrase.tokens(), phrase.tokens().source());
         let (mut end, mut shown, mut words) = (0, 0, 0);
         let ids = phrase.token_ids().zip(phrase.token_keys());
+        // Capitals say nothing where every noun has one; unlisted are compounds mostly.
+        let nouns = if list.writes_nouns(phrase.token_ids()) { capitals } else { 0 };
+        let capitals = if nouns == 0 { capitals } else { 0 };
         self.tokens.reserve(ids.len());
         for (place, ((id, key), (whole, span))) in
             ids.zip(tokens.texts().zip(tokens.spans())).enumerate()
@@ -189,12 +196,19 @@ impl Text {
             }
             let Listed { class, kinds, code, a_word, number } = list.word(text, id);
             let known = list.known(number);
+            let joined = list.first_of(id, text, tokens, place);
+            let row = id.or_else(|| phrase.stem_of(place as u32));
+            let a_word = a_word && (row.is_some() || nouns >> place & 1 == 0);
+            if let (Some(first), Some(before)) = (joined, self.tokens.last_mut()) {
+                key = Phrase::key_of_unlisted(&format!("{first} {text}"));
+                (before.a_word, before.group, before.code) = (false, None, None);
+            }
             self.tokens.push(Token {
                 length: text.len() as u32,
                 initial: text.as_bytes().first().copied().unwrap_or_default(),
                 key,
                 id,
-                row: id.or_else(|| phrase.stem_of(place as u32)),
+                row,
                 known: number,
                 flags: known.flags,
                 is_of_a_country: known.is_of_a_country(),
@@ -207,6 +221,7 @@ impl Text {
                 first,
                 joins,
                 tag,
+                joined: joined.is_some(),
                 byline: false,
                 group: known.group,
                 code,
@@ -245,8 +260,9 @@ impl Text {
 /// compared with; memory that is used again for the next text.
 #[derive(Debug, Default)]
 pub(super) struct TextNames {
-    /// Tokens that may be names, more than are, and those with a capital, a bit each.
-    marks: Cell<Option<[u64; 2]>>,
+    /// Tokens that may be names, more than are, those with a capital, and those that make one name with the
+    /// token before them, a bit each.
+    marks: Cell<Option<[u64; 3]>>,
     text: RefCell<Text>,
 }
 
@@ -257,7 +273,7 @@ impl TextNames {
         self.text.get_mut().tokens.clear();
     }
 
-    fn marks(&self, list: &List, phrase: &Phrase<'_>) -> [u64; 2] {
+    fn marks(&self, list: &List, phrase: &Phrase<'_>) -> [u64; 3] {
         /// Sentences in a text behind the first, whose first words have a capital that says
         /// nothing.
         const SENTENCES: u32 = 3;
@@ -265,7 +281,8 @@ impl TextNames {
             return marks;
         }
         let last = phrase.tokens_read().saturating_sub(1);
-        let (capitals, mut candidates) = (phrase.tokens().capitals(), 0);
+        let (tokens, capitals) = (phrase.tokens(), phrase.tokens().capitals());
+        let (mut candidates, mut joined) = (0, 0);
         let may_be_mixed = 2 * (capitals >> 1).count_ones() <= last as u32 + SENTENCES;
         for (place, id) in phrase.token_ids().enumerate().take(MAX) {
             // A capital says something unless it is the first or all have one.
@@ -273,18 +290,30 @@ impl TextNames {
             let (shown, cased) = (capital && place > 0 && may_be_mixed, capitals != 0 && !capital);
             let may_be = id.is_none_or(|id| shown || list.is_candidate(id, cased, place == last));
             candidates |= u64::from(may_be) << place;
+            let first = list.first_of(id, tokens.text(place), tokens, place);
+            joined |= u64::from(first.is_some()) << place;
         }
-        let marks = [candidates, capitals];
+        let marks = [candidates, capitals, joined];
         self.marks.set(Some(marks));
         marks
     }
 
-    /// Whether a text has a candidate that the other lacks.
-    pub(super) fn has_own(&self, list: &List, [one, other]: [&Phrase<'_>; 2]) -> bool {
-        let [candidates, _] = self.marks(list, one);
+    /// Whether a text has a candidate that the other, of these names, lacks.
+    pub(super) fn has_own(
+        &self,
+        list: &List,
+        [one, other]: [&Phrase<'_>; 2],
+        names: &Self,
+    ) -> bool {
+        let ([candidates, _, joined], [.., joined_there]) =
+            (self.marks(list, one), names.marks(list, other));
         let (ids, others) = (one.ids(), other.ids());
+        let has =
+            |joined: u64, ids: &[WordId], id| places(joined).any(|at| ids.get(at) == Some(id));
         places(candidates).any(|place| match ids.get(place) {
-            Some(id) if *id != EMPTY => !others.contains(id),
+            Some(id) if *id != EMPTY => {
+                !others.contains(id) || has(joined, ids, id) != has(joined_there, others, id)
+            }
             _ => {
                 let text = one.tokens().text(place);
                 !other.tokens().texts().any(|own| own == text)
@@ -297,7 +326,7 @@ impl TextNames {
         if let Ok(mut text) = self.text.try_borrow_mut()
             && text.tokens.is_empty()
         {
-            let [_, capitals] = self.marks(list, phrase);
+            let [_, capitals, _] = self.marks(list, phrase);
             text.read(list, phrase, capitals);
         }
         self.text.borrow()

@@ -137,7 +137,7 @@ impl Names {
         let most = one.tokens_read().max(other.tokens_read());
         let shares = || share(one.listed_in_bag(), other.listed_in_bag(), most.div_ceil(SHARED));
         let own = [texts, [other, one]];
-        let has_own = |side: usize| names[side].has_own(&self.list, own[side]);
+        let has_own = |side: usize| names[side].has_own(&self.list, own[side], names[1 - side]);
         if most > MAX || !shares() || !has_own(0) || !has_own(1) {
             return None;
         }
@@ -228,6 +228,9 @@ impl Pair<'_> {
     /// The cosine of a token of the one text and one of the other by their rows or those of their
     /// stems.
     fn cosine(&self, [i, j]: [usize; 2]) -> Option<f32> {
+        if self.is_part([i, j]) {
+            return None;
+        }
         if let (Some(one), Some(other)) = (self.rows[0][i], self.rows[1][j]) {
             return Some(self.cosines.cosine(one.into(), other.into()));
         }
@@ -235,6 +238,13 @@ impl Pair<'_> {
         let vectors = self.phrases[0].model().vectors();
         let row = |side: usize, place| vectors.row(self.token(side, place)?.row?);
         Some(vector::cosine(row(0, i)?, row(1, j)?))
+    }
+
+    /// Whether both are one word, which in one text alone makes another name with the word before it: York is
+    /// not New York.
+    fn is_part(&self, [i, j]: [usize; 2]) -> bool {
+        let (Some(one), Some(other)) = (self.token(0, i), self.token(1, j)) else { return false };
+        one.joined != other.joined && self.text(0, i) == self.text(1, j)
     }
 
     fn length(&self, side: usize, place: usize) -> f32 {
@@ -280,9 +290,12 @@ impl Pair<'_> {
                 }
             }
         }
-        let left = [0, 1].map(|side| {
+        let left = [0, 1].map(|side: usize| {
             let left = places(own[side]).filter(|place| partners[side][*place].is_none());
-            left.fold(0_u64, |bits, place| bits | 1 << place)
+            left.fold(0_u64, |bits, place| {
+                let joined = self.token(side, place).is_some_and(|token| token.joined);
+                bits | 1 << place | u64::from(joined) << place >> 1
+            })
         });
         (!left.contains(&0)).then_some(Left { left, partners })
     }
@@ -333,6 +346,9 @@ impl Pair<'_> {
             return false;
         }
         let [a, b] = [(0, i), (1, j)].map(|(side, place)| move || self.text(side, place));
+        if self.is_part([i, j]) {
+            return false;
+        }
         let is_ascii = self.texts[0].is_ascii && self.texts[1].is_ascii;
         if !is_ascii && are_plainly_same(a(), b()) {
             return true;
@@ -362,6 +378,12 @@ impl Pair<'_> {
         let begins_alike = one.initial == other.initial;
         // What else can be alike takes four letters that begin alike, or a longer word around it.
         let shorter = one.length.min(other.length);
+        // An MP and MPs.
+        let is_plural = |one: &str, other: &str| other.strip_suffix('s') == Some(one);
+        if matches!(shorter, 2 | 3) && begins_alike && (is_plural(a(), b()) || is_plural(b(), a()))
+        {
+            return true;
+        }
         if shorter >= 4
             && (begins_alike || one.tag || other.tag || one.length.max(other.length) >= 10)
         {

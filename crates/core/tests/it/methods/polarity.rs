@@ -42,7 +42,7 @@ fn kinds(a: &str, b: &str) -> Vec<&'static str> {
 }
 
 /// Opposed texts, and the kind.
-const OPPOSED: [(&str, &str, &str); 28] = [
+const OPPOSED: [(&str, &str, &str); 31] = [
     ("negation", "the order has arrived", "the order has not arrived"),
     ("negation", "hotels that allow pets", "hotels that don't allow pets"),
     ("negation", "the pump fails to start", "the pump starts"),
@@ -71,10 +71,13 @@ const OPPOSED: [(&str, &str, &str); 28] = [
     ("name", "Anna Smith wins the race", "Anna Jones wins the race"),
     ("name", "Slack is down again", "Zoom is down again"),
     ("name", "the red jacket is sold out", "the blue jacket is sold out"),
+    ("name", "Sudan closes its northern border", "South Sudan closes its northern border"),
+    ("name", "the meeting is in room 4B", "the meeting is in room 4C"),
+    ("name", "Delta cancels flights after a storm", "United cancels flights after a storm"),
 ];
 
 /// Texts that agree.
-const AGREE: [(&str, &str); 30] = [
+const AGREE: [(&str, &str); 33] = [
     ("nobody is outside", "there is no one outside"),
     ("there is no boy outdoors", "the boy is not outdoors"),
     ("the printer won't work", "the printer is not working"),
@@ -105,6 +108,9 @@ const AGREE: [(&str, &str); 30] = [
     ("a shop in Lisbon", "a shop"),
     ("you may march on Sunday", "you may walk on Sunday"),
     ("is that the best price", "is this the best offer"),
+    ("painting snatched from New York gallery", "painting snatched in NYC"),
+    ("West Virginia raises its taxes", "W. Virginia raises taxes"),
+    ("how do I get into the IITs", "how can I get into the IIT"),
 ];
 
 #[test]
@@ -349,6 +355,36 @@ fn aliases_of_ones_own_are_added_to_the_names_of_a_model() {
 }
 
 #[test]
+fn names_of_other_languages_are_told_and_german_nouns_are_none() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/multilingual.safetensors");
+    let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
+    let told = |a: &str, b: &str| {
+        let told = engine.opposes(a, b, &Query::new(Method::PolarityBlend)).unwrap();
+        told.iter().any(|opposition| opposition.kind == OppositionKind::Name)
+    };
+    for (a, b) in [
+        ("La oficina de Madrid cierra en agosto", "La oficina de Sevilla cierra en agosto"),
+        ("La réunion est lundi", "La réunion est jeudi"),
+        ("voli economici per Roma", "voli economici per Parigi"),
+        ("Aardbeving treft Chili", "Aardbeving treft Nepal"),
+        ("A filha de Carla estuda medicina", "A filha de Teresa estuda medicina"),
+        ("Erdbeben erschüttert Chile", "Erdbeben erschüttert Nepal"),
+        ("Die Sitzung ist am Montag", "Die Sitzung ist am Donnerstag"),
+    ] {
+        assert!(told(a, b), "{a} | {b}");
+    }
+    for (a, b) in [
+        ("Ein Mann taucht in einen Pool", "Ein Mann taucht in einen Swimmingpool"),
+        ("Eine Küche mit Holzschränken und Esstisch", "Eine Küche mit Schränken und Möbeln"),
+        ("Un terremoto sacude Chile", "Ein Erdbeben erschüttert Chile"),
+        ("Turkije verhoogt de rente", "La Turquie relève ses taux d'intérêt"),
+        ("Protestas en Egipto", "Protests in Egypt"),
+    ] {
+        assert!(!told(a, b), "{a} | {b}");
+    }
+}
+
+#[test]
 fn a_list_of_names_that_cannot_be_understood_is_refused_and_a_damaged_section_named() {
     let model = support::tiny_model();
     let polarity = fit(&model.vocabulary(), support::POLARITY.lines()).unwrap();
@@ -357,6 +393,7 @@ fn a_list_of_names_that_cannot_be_understood_is_refused_and_a_damaged_section_na
     assert!(refused("name\tplace\tyork\nplaces\tyork").starts_with("line 2: "));
     assert!(refused("name\tcity\tyork").contains("`city`"));
     assert!(refused("same york").contains("not understood"));
+    assert!(refused("joined\tyork").contains("`york`"));
     let damaged = |change: fn(&mut Fitted)| {
         let mut names = fit_names(&model, ["name\tplace\tyork", "same\tyork new"]).unwrap();
         change(&mut names);
