@@ -129,7 +129,7 @@ def test_matrices_score_what_rankings_score_and_leave_out_what_cannot_be_scored(
     with pytest.raises(ValueError, match="^shortlist: expected at least top_k, got 3$"):
         model.cdist(TEXTS, TEXTS, top_k=4, shortlist=3)
     with pytest.raises(ValueError, match="^shortlist: a whole matrix has every score"):
-        model.cdist(TEXTS, TEXTS, shortlist=3)
+        model.cdist(TEXTS, TEXTS, shortlist=3)  # type: ignore[call-overload]
     assert np.isnan(model.cdist([""], TEXTS, unscored="missing")).all()
 
 
