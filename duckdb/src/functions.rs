@@ -233,9 +233,9 @@ impl VScalar for Embed {
             let texts: Vec<&str> =
                 asked.iter().flat_map(|(_, cells)| cells).map(String::as_str).collect();
             let found = engine.embed(&texts, &query).map_err(refused)?;
-            for ((row, _), vector) in asked.iter().zip(found.vectors) {
+            for ((row, _), vector) in asked.iter().zip(found.iter()) {
                 if let Some(place) = vectors.get_mut(*row) {
-                    *place = vector;
+                    *place = vector.map(<[f32]>::to_vec);
                 }
             }
         }

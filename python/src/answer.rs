@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, Float32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef};
+use numpy::ndarray::Array2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -29,12 +30,13 @@ impl ArrowArray {
         Self::new(Arc::new(Float32Array::new(numbers.into(), nulls(valid))))
     }
 
-    /// A vector of `dims` numbers a row; null where it is not valid.
-    pub(crate) fn vectors(numbers: Vec<f32>, dims: usize, valid: Vec<bool>) -> PyResult<Self> {
+    /// A vector a row; null where it is not valid.
+    pub(crate) fn vectors(vectors: Array2<f32>, valid: Vec<bool>) -> PyResult<Self> {
         let item = Arc::new(Field::new("item", DataType::Float32, false));
-        let values: ArrayRef = Arc::new(Float32Array::new(numbers.into(), None));
         let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-        let width = i32::try_from(dims).map_err(|error| wrong(&error))?;
+        let width = i32::try_from(vectors.ncols()).map_err(|error| wrong(&error))?;
+        let (numbers, _) = vectors.into_raw_vec_and_offset();
+        let values: ArrayRef = Arc::new(Float32Array::new(numbers.into(), None));
         let list = FixedSizeListArray::try_new(item, width, values, nulls(valid));
         Ok(Self::new(Arc::new(list.map_err(|error| wrong(&error))?)))
     }

@@ -67,6 +67,17 @@ pub(crate) fn text<'o>(object: &'o Bound<'_, PyAny>, argument: &str) -> PyResult
     }
 }
 
+/// A text of a question, read as texts of columns are.
+pub(crate) struct OwnText(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for OwnText {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(object.cast::<PyString>()?.to_string_lossy().into_owned()))
+    }
+}
+
 /// The same string with U+FFFD for lone surrogates: `str` may hold them, as of an emoji that was cut
 /// in JSON, and a text may not.
 fn without_surrogates(text: Bound<'_, PyString>) -> Bound<'_, PyString> {
@@ -106,7 +117,11 @@ fn values<'py>(object: &Bound<'py, PyAny>, argument: &str) -> PyResult<Values<'p
 }
 
 /// An argument of another type than it must have.
-pub(crate) fn unfit(argument: &str, expected: &str, found: &Bound<'_, pyo3::types::PyType>) -> PyErr {
+pub(crate) fn unfit(
+    argument: &str,
+    expected: &str,
+    found: &Bound<'_, pyo3::types::PyType>,
+) -> PyErr {
     let found = found.name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("{argument}: expected {expected}, got {found}"))
 }
@@ -180,9 +195,7 @@ fn arrow<'py>(column: PyChunkedArray, argument: &str) -> PyResult<Values<'py>> {
 /// Whether all numbers of a column are missing: columns without any text come as numbers.
 fn is_all_missing(chunk: &dyn Array) -> bool {
     match chunk.data_type() {
-        DataType::Float64 => {
-            chunk.as_primitive::<Float64Type>().iter().flatten().all(f64::is_nan)
-        }
+        DataType::Float64 => chunk.as_primitive::<Float64Type>().iter().flatten().all(f64::is_nan),
         _ => chunk.null_count() == chunk.len(),
     }
 }

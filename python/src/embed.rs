@@ -2,6 +2,7 @@
 
 use cognate::Engine;
 use cognate::model::unknown::hash_vector;
+use numpy::ndarray::{Array2, Axis};
 use pyo3::prelude::*;
 
 use crate::asked::Question;
@@ -37,30 +38,23 @@ impl Stand {
     }
 }
 
-/// A vector a row, one after the other, and whether it is one.
-pub(crate) struct Embedded {
-    pub numbers: Vec<f32>,
-    pub dims: usize,
-    pub valid: Vec<bool>,
-}
-
-/// The vectors of texts.
+/// The vectors of texts, a row a text, and whether it is one; zeros where it is not.
 pub(crate) fn rows(
     py: Python<'_>,
     (engine, crew): (&Engine, Crew<'_>),
     texts: &[Option<&str>],
     question: &Question,
     stand: Stand,
-) -> Result<Embedded, Problem> {
+) -> Result<(Array2<f32>, Vec<bool>), Problem> {
     let mut query = question.query;
     query.refuse_unscored |= stand == Stand::Error;
-    let dims = engine.embedding_dims(query.method)?;
-    let mut numbers = vec![0.0; texts.len() * dims];
+    let mut vectors = Array2::zeros((texts.len(), engine.embedding_dims(query.method)?));
     let mut valid = vec![false; texts.len()];
-    let answers = numbers.chunks_mut(PER_PART * dims.max(1)).zip(valid.chunks_mut(PER_PART));
+    let rows = vectors.axis_chunks_iter_mut(Axis(0), PER_PART);
+    let answers = rows.zip(valid.chunks_mut(PER_PART));
     let parts = texts.chunks(PER_PART).zip(answers).enumerate();
     let count = texts.len().div_ceil(PER_PART);
-    work::each(py, crew, count, parts, |(number, (texts, (numbers, valid))), _| {
+    work::each(py, crew, count, parts, |(number, (texts, (mut rows, valid))), _| {
         let present = || texts.iter().enumerate().filter_map(|(row, text)| Some((row, (*text)?)));
         let asked: Vec<&str> = present().map(|(_, text)| text).collect();
         let embedded = engine.embed(&asked, &query).map_err(|error| {
@@ -71,10 +65,10 @@ pub(crate) fn rows(
             });
             error.moved(number * PER_PART + moved.unwrap_or(0))
         })?;
-        for ((row, text), vector) in present().zip(embedded.vectors) {
-            let Some(out) = numbers.get_mut(row * dims..(row + 1) * dims) else { continue };
+        for ((row, text), vector) in present().zip(embedded.iter()) {
+            let out = rows.row_mut(row).into_slice().unwrap_or_default();
             match vector {
-                Some(vector) => out.copy_from_slice(&vector),
+                Some(vector) => out.copy_from_slice(vector),
                 None if stand == Stand::Null => continue,
                 None if stand == Stand::Hash => hash_vector(text.trim(), 1.0, out),
                 None => {}
@@ -85,5 +79,5 @@ pub(crate) fn rows(
         }
         Ok(())
     })?;
-    Ok(Embedded { numbers, dims, valid })
+    Ok((vectors, valid))
 }

@@ -9,7 +9,8 @@ use std::thread::available_parallelism;
 use cognate::Engine;
 use cognate::engine::{Place, RankOptions, Reason};
 use cognate::model::OpenOptions;
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -176,7 +177,7 @@ impl NativeModel {
         texts: &Bound<'_, PyAny>,
         (asked, unknown): (&Asked, &str),
         progress: Option<&Py<PyAny>>,
-    ) -> PyResult<embed::Embedded> {
+    ) -> PyResult<(Array2<f32>, Vec<bool>)> {
         let column = Column::new(texts, "texts")?;
         let texts = column.texts()?;
         let answer = || {
@@ -341,9 +342,8 @@ impl NativeModel {
         unknown: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let embedded = self.vector_rows(py, texts, (&asked, unknown), progress.as_ref())?;
-        let shape = [embedded.valid.len(), embedded.dims];
-        PyArray1::from_vec(py, embedded.numbers).reshape(shape)
+        let (vectors, _) = self.vector_rows(py, texts, (&asked, unknown), progress.as_ref())?;
+        Ok(vectors.into_pyarray(py))
     }
 
     fn embed_arrow(
@@ -353,8 +353,8 @@ impl NativeModel {
         asked: Asked,
         unknown: &str,
     ) -> PyResult<ArrowArray> {
-        let embedded = self.vector_rows(py, texts, (&asked, unknown), None)?;
-        ArrowArray::vectors(embedded.numbers, embedded.dims, embedded.valid)
+        let (vectors, valid) = self.vector_rows(py, texts, (&asked, unknown), None)?;
+        ArrowArray::vectors(vectors, valid)
     }
 
     fn cdist<'py>(
@@ -368,7 +368,6 @@ impl NativeModel {
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (queries, choices) = (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
-        let shape = [queries.len(), choices.len()];
         let answer = || {
             let question = self.question(&asked)?;
             let fill = (fill, question.unscored == Unscored::Missing);
@@ -383,7 +382,7 @@ impl NativeModel {
             )
         };
         let scores = answer().map_err(|problem| problem.raise(py, of_matrix))?;
-        PyArray1::from_vec(py, scores).reshape(shape)
+        Ok(scores.into_pyarray(py))
     }
 
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
@@ -414,12 +413,8 @@ impl NativeModel {
                 (fill, shortlist),
             )
         };
-        let best = answer().map_err(|problem| problem.raise(py, of_matrix))?;
-        let shape = [queries.len(), best.width];
-        Ok((
-            PyArray1::from_vec(py, best.indexes).reshape(shape)?,
-            PyArray1::from_vec(py, best.scores).reshape(shape)?,
-        ))
+        let (indexes, scores) = answer().map_err(|problem| problem.raise(py, of_matrix))?;
+        Ok((indexes.into_pyarray(py), scores.into_pyarray(py)))
     }
 
     #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]

@@ -4,13 +4,15 @@ use std::sync::{Mutex, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::rank::{Asked, Partial, Question, Session};
-use cognate::window::usual;
 use cognate::engine::{
     Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
 };
+use cognate::window::usual;
+use numpy::ndarray::{Array2, Axis};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
+use crate::column::OwnText;
 use crate::error::Problem;
 use crate::work;
 use crate::work::Crew;
@@ -18,13 +20,6 @@ use crate::work::Crew;
 /// Candidates that a thread takes at once: a few milliseconds' work, so that what a method prepares
 /// of the query is spread over many.
 const PER_PART: usize = 4096;
-
-/// The best candidates of every query: `width` a query, those that are not there marked.
-pub(crate) struct Best {
-    pub indexes: Vec<i64>,
-    pub scores: Vec<f32>,
-    pub width: usize,
-}
 
 /// Queries that a thread takes at once: each reads all candidates, which many queries share.
 const QUERIES: usize = 256;
@@ -67,16 +62,16 @@ impl<'t> Candidates<'t> {
 
 /// What candidates are ranked for, as Python passes it: a query, or liked texts with their weights,
 /// disliked ones, what is made of several, and what a disliked text counts; then what a score counts
-/// against likeness to those before it, where results are to differ; the least share of the query's words
-/// that must be known, and whether a query of unknown words is read as others.
+/// against likeness to those before it, where results are to differ; and the least share of the query's words
+/// that must be known.
 #[derive(FromPyObject)]
 pub(crate) struct AskedFor {
     #[pyo3(item)]
-    query: Option<String>,
+    query: Option<OwnText>,
     #[pyo3(item)]
-    like: Vec<(String, f32)>,
+    like: Vec<(OwnText, f32)>,
     #[pyo3(item)]
-    unlike: Vec<String>,
+    unlike: Vec<OwnText>,
     #[pyo3(item)]
     strategy: String,
     #[pyo3(item)]
@@ -111,10 +106,11 @@ impl AskedFor {
             return Err(Problem::setting("unlike_weight", "a number above 0", &got));
         }
         let liked = self.like.iter();
-        let liked = liked.map(|(text, weight)| Liked { text: text.into(), weight: *weight });
+        let liked =
+            liked.map(|(text, weight)| Liked { text: text.0.as_str().into(), weight: *weight });
         Ok(Likes {
             liked: liked.collect(),
-            disliked: self.unlike.iter().map(Into::into).collect(),
+            disliked: self.unlike.iter().map(|text| text.0.as_str().into()).collect(),
             strategy,
             unlike_weight: self.unlike_weight,
         })
@@ -145,7 +141,8 @@ pub(crate) fn one(
         diversify: asked.diversify.map(diversify),
         ..PageOptions::default()
     };
-    let texts = asked.query.as_deref().map_or_else(|| likes.into(), Asked::from);
+    let texts: Asked<'_> =
+        asked.query.as_ref().map_or_else(|| likes.into(), |text| text.0.as_str().into());
     let query = Query { min_known: asked.min_known as f32, ..options.query };
     let question = Question { min_score: options.min_score, page, ..Question::new(texts, query) };
     let list = cognate::engine::Candidates::new(&candidates.texts);
@@ -181,7 +178,7 @@ pub(crate) fn one(
 }
 
 /// Room for an answer, or `MemoryError`.
-fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Vec<T>, Problem> {
+fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Array2<T>, Problem> {
     let mut room = Vec::new();
     let count = rows.checked_mul(width).filter(|&count| room.try_reserve_exact(count).is_ok());
     let count = count.ok_or_else(|| {
@@ -192,7 +189,7 @@ fn room<T: Clone>(rows: usize, width: usize, fill: T) -> Result<Vec<T>, Problem>
         )))
     })?;
     room.resize(count, fill);
-    Ok(room)
+    Ok(Array2::from_shape_vec((rows, width), room).expect("there are rows × width numbers"))
 }
 
 /// The score of every query with every candidate, a row a query; `fill` where there is none.
@@ -203,18 +200,18 @@ pub(crate) fn matrix(
     candidates: &Candidates<'_>,
     query: &Query,
     (fill, also_unscored): (f32, bool),
-) -> Result<Vec<f32>, Problem> {
-    let (all, per_part) = (candidates.all, per_part(queries, crew.threads));
-    let mut scores = room(queries.len(), all, fill)?;
-    let parts = queries.chunks(per_part).zip(scores.chunks_mut(per_part * all.max(1)));
+) -> Result<Array2<f32>, Problem> {
+    let per_part = per_part(queries, crew.threads);
+    let mut scores = room(queries.len(), candidates.all, fill)?;
+    let parts = queries.chunks(per_part).zip(scores.axis_chunks_iter_mut(Axis(0), per_part));
     let count = queries.len().div_ceil(per_part);
-    work::each(py, crew, count, parts.enumerate(), |(number, (queries, rows)), go_on| {
+    work::each(py, crew, count, parts.enumerate(), |(number, (queries, mut rows)), go_on| {
         let asked = Candidates::new(queries);
         let matrix = engine
             .score_matrix(&asked.texts, &candidates.texts, query, go_on)
             .map_err(|error| in_query(candidates.restore(error), &asked, number * per_part))?;
         for (at, own) in matrix.scores.rows().into_iter().enumerate() {
-            let row = rows.get_mut(asked.place(at) * all..).unwrap_or_default();
+            let mut row = rows.row_mut(asked.place(at));
             for (index, &score) in own.iter().enumerate() {
                 if score.is_nan() && also_unscored {
                     continue;
@@ -232,8 +229,9 @@ pub(crate) fn matrix(
 /// Scores of a part of the queries with all candidates that are kept at once, by which a shortlist is found.
 const MAX_SHORTLISTED: usize = 16 << 20;
 
-/// The best candidates of every query; `fill` and [`NOBODY`] where there are too few. With a shortlist only so
-/// many candidates of each query are scored: those nearest by the vectors of [`usual::METHOD`].
+/// The best candidates of every query, and their scores; [`NOBODY`] and `fill` where there are too few. With
+/// a shortlist only so many candidates of each query are scored: those nearest by the vectors of
+/// [`usual::METHOD`].
 pub(crate) fn best(
     py: Python<'_>,
     (engine, crew): (&Engine, Crew<'_>),
@@ -241,18 +239,18 @@ pub(crate) fn best(
     candidates: &Candidates<'_>,
     options: &RankOptions,
     (fill, shortlist): (f32, Option<usize>),
-) -> Result<Best, Problem> {
+) -> Result<(Array2<i64>, Array2<f32>), Problem> {
     let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
     let page = PageOptions { top_k: options.top_k, ..PageOptions::default() };
     let mut indexes = room(queries.len(), width, NOBODY)?;
     let mut scores = room(queries.len(), width, fill)?;
     let at_once = shortlist.map_or(usize::MAX, |_| MAX_SHORTLISTED / candidates.texts.len().max(1));
     let per_part = per_part(queries, crew.threads).min(at_once).max(1);
-    let of_part = per_part * width.max(1);
-    let rows = indexes.chunks_mut(of_part).zip(scores.chunks_mut(of_part));
+    let rows = indexes.axis_chunks_iter_mut(Axis(0), per_part);
+    let rows = rows.zip(scores.axis_chunks_iter_mut(Axis(0), per_part));
     let parts = queries.chunks(per_part).zip(rows).enumerate();
     let count = queries.len().div_ceil(per_part);
-    work::each(py, crew, count, parts, |(number, (queries, (indexes, scores))), go_on| {
+    work::each(py, crew, count, parts, |(number, (queries, (mut indexes, mut scores))), go_on| {
         let mut asked = Candidates::new(queries);
         let restore = |error, asked: &Candidates<'_>| {
             in_query(candidates.restore(error), asked, number * per_part)
@@ -265,50 +263,56 @@ pub(crate) fn best(
             asked.texts.remove(at);
             asked.places.remove(at);
         }
-        let mut rank = |texts: Asked<'_>, first: usize, list: &[&str], among: Option<&[usize]>| {
-            let (min_score, page) = (options.min_score, page);
-            let question = Question { min_score, page, ..Question::new(texts, options.query) };
-            let list = cognate::engine::Candidates::new(list);
-            let run = |session: &mut Session<'_>| session.run(0..list.ranked().len(), go_on);
-            let ranked = engine.rank_session(&question, &list, run).and_then(|ranked| ranked);
-            let made = ranked.and_then(|ranked| engine.pages(&question, &list, ranked, || Ok(())))?;
-            for (at, made) in (first..).zip(&made.pages) {
-                let first = asked.place(at) * width;
-                let places = indexes.iter_mut().zip(&mut *scores).skip(first).take(width);
-                for ((index, score), result) in places.zip(&made.ranking.results) {
-                    let at = among.map_or(result.index, |among| among[result.index]);
-                    *index = i64::try_from(candidates.place(at)).unwrap_or(NOBODY);
-                    *score = result.score;
+        type GoOn<'g> = &'g mut dyn FnMut() -> bool;
+        let mut rank =
+            |texts: Asked<'_>, first, list: &[&str], among: Option<&[usize]>, go_on: GoOn<'_>| {
+                let (min_score, page) = (options.min_score, page);
+                let question = Question { min_score, page, ..Question::new(texts, options.query) };
+                let list = cognate::engine::Candidates::new(list);
+                let run = |session: &mut Session<'_>| session.run(0..list.ranked().len(), go_on);
+                let ranked = engine.rank_session(&question, &list, run).and_then(|ranked| ranked);
+                let made =
+                    ranked.and_then(|ranked| engine.pages(&question, &list, ranked, || Ok(())))?;
+                for (at, made) in (first..).zip(&made.pages) {
+                    let row = asked.place(at);
+                    let places = indexes.row_mut(row).into_iter().zip(scores.row_mut(row));
+                    for ((index, score), result) in places.zip(&made.ranking.results) {
+                        let at = among.map_or(result.index, |among| among[result.index]);
+                        *index = i64::try_from(candidates.place(at)).unwrap_or(NOBODY);
+                        *score = result.score;
+                    }
                 }
-            }
-            Ok::<_, QueryError>(())
-        };
+                Ok::<_, QueryError>(())
+            };
         let Some(length) = shortlist.filter(|&length| length < candidates.texts.len()) else {
             let texts = asked.texts.iter().map(|text| (*text).into()).collect();
-            let ranked = rank(Asked::Each(texts), 0, &candidates.texts, None);
+            let ranked = rank(Asked::Each(texts), 0, &candidates.texts, None, go_on);
             return ranked.map_err(|error| restore(error, &asked).into());
         };
         let method = engine.method(usual::METHOD)?;
         let Query { refuse_unscored, truncate, .. } = options.query;
         let by_vectors = Query { refuse_unscored, truncate, ..Query::new(method) };
-        let near = engine.score_matrix(&asked.texts, &candidates.texts, &by_vectors, go_on);
+        let near = engine.score_matrix(&asked.texts, &candidates.texts, &by_vectors, &mut *go_on);
         let near = near.map_err(|error| restore(error, &asked))?.scores;
         for (at, row) in near.rows().into_iter().enumerate() {
-            let mut among: Vec<usize> = (0..row.len()).filter(|&index| !row[index].is_nan()).collect();
+            let mut among: Vec<usize> =
+                (0..row.len()).filter(|&index| !row[index].is_nan()).collect();
             if among.len() > length {
-                let best = |one: &usize, other: &usize| row[*other].total_cmp(&row[*one]).then(one.cmp(other));
+                let best = |one: &usize, other: &usize| {
+                    row[*other].total_cmp(&row[*one]).then(one.cmp(other))
+                };
                 among.select_nth_unstable_by(length, best);
                 among.truncate(length);
                 // Of equal scores the first candidate is the better one.
                 among.sort_unstable();
             }
             let list: Vec<&str> = among.iter().map(|&index| candidates.texts[index]).collect();
-            let ranked = rank(asked.texts[at].into(), at, &list, Some(&among));
+            let ranked = rank(asked.texts[at].into(), at, &list, Some(&among), go_on);
             ranked.map_err(|error| restore(error, &asked))?;
         }
         Ok(())
     })?;
-    Ok(Best { indexes, scores, width })
+    Ok((indexes, scores))
 }
 
 /// How many of the queries a thread takes at once, so that all threads have some.

@@ -149,10 +149,10 @@ fn vectors_and_ranks_are_the_engines() {
     let told = succeeds(folder, &["embed", "--input", "t.ndjson", "--method", "avg-cos"]);
     let query = Query::new(engine.method("avg-cos").unwrap());
     let embedded = engine.embed(&texts, &query).unwrap();
-    for (line, expected) in told.lines().zip(&embedded.vectors) {
+    for (line, expected) in told.lines().zip(embedded.iter()) {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let vector: Vec<f32> = serde_json::from_value(line["vector"].clone()).unwrap();
-        assert_eq!(Some(&vector), expected.as_ref());
+        assert_eq!(Some(&vector[..]), expected);
     }
 
     // More rows of one query than are read at a time, between two short lists.

@@ -11,24 +11,17 @@ use crate::question::Question;
 /// A vector a text, one after the other; zeros for a text without one.
 pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
     let embedded = engine.embed(&question.texts, &question.query)?;
-    let mut numbers = Vec::with_capacity(question.texts.len() * embedded.dims);
-    for vector in embedded.vectors {
-        match vector {
-            Some(mut vector) => {
-                if question.normalize {
-                    set_length_1(&mut vector);
-                }
-                numbers.extend(vector);
-            }
-            None => numbers.resize(numbers.len() + embedded.dims, 0.0),
-        }
-    }
+    let dims = embedded.vectors.ncols();
     let json = json!({
         "method": question.query.method.name(),
-        "dimensions": embedded.dims,
+        "dimensions": dims,
         "unscored": embedded.unscored,
         "reasons": embedded.reasons,
         "truncated": embedded.truncated,
     });
+    let mut numbers = embedded.or_zeros();
+    if question.normalize {
+        numbers.chunks_exact_mut(dims.max(1)).for_each(set_length_1);
+    }
     Ok(Answer { json, numbers })
 }

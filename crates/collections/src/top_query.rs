@@ -70,7 +70,7 @@ impl<'b> TopQuery<'b> {
     pub(crate) fn directions(&self) -> Result<Vec<Option<Vec<f32>>>, QueryError> {
         let texts: Vec<&str> = self.texts.iter().map(|(text, _)| *text).collect();
         let made = self.engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
-        Ok(made.vectors.iter().map(|vector| vector.as_deref().and_then(unit)).collect())
+        Ok(made.iter().map(|vector| vector.and_then(unit)).collect())
     }
 
     /// The direction of the weighted sum of these; `None` if it says too little.

@@ -89,7 +89,7 @@ impl Vectors {
 
     pub(crate) fn add(
         &mut self,
-        made: Vec<(u64, Result<Vec<f32>, Reason>)>,
+        made: Vec<(u64, Result<&[f32], Reason>)>,
         budget: &Arc<Budget>,
     ) -> Result<(), CollectionError> {
         let mut made = made.into_iter().peekable();
@@ -107,7 +107,7 @@ impl Vectors {
                         if let Some(row) = block.rows.get_mut(row)
                             && row.len() == vector.len()
                         {
-                            row.copy_from_slice(&vector);
+                            row.copy_from_slice(vector);
                         }
                         State::Vector
                     }
@@ -133,7 +133,8 @@ mod tests {
         let mut vectors = Vectors::new("model".into(), Method::Sif, 2);
         assert!(vectors.are_of("model", Method::Sif));
         assert!(!vectors.are_of("other", Method::Sif) && !vectors.are_of("model", Method::Usif));
-        let of = |number: u64| (number, Ok(vec![number as f32, 1.0]));
+        let rows: Vec<[f32; 2]> = (0..=BLOCK).map(|number| [number as f32, 1.0]).collect();
+        let of = |number: u64| (number, Ok(&rows[number as usize][..]));
         vectors.add(vec![of(0), of(BLOCK - 1), of(BLOCK)], &budget).unwrap();
         vectors.add(vec![of(1)], &budget).unwrap();
         let row = |vectors: &Vectors, number| match vectors.of(number) {

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let texts = ["football results", "a tremor was felt"];
     let ranking = fading.rank("earthquake", &texts)?;
     println!("best       {}", texts[ranking.results[0].index]);
-    println!("vector     {} numbers", fading.embed(&texts)?.dims);
+    println!("vector     {} numbers", fading.embed(&texts)?.vectors.ncols());
     let explained = fading.explain("quake hits city", "earthquake")?;
     println!("explained  {:.3}, {} words", explained.score, explained.one.len());
     Ok(())

@@ -173,7 +173,7 @@ def _milliseconds(times: Iterable[Any]) -> list[int]:
         if len(missing):
             raise ValueError(f"times[{missing[0]}]: expected a time, got none")
         return [int(number) for number in found.astype(np.int64)]
-    return [_instant(time, place) for place, time in enumerate(_list(times))]
+    return [_instant(time, place) for place, time in enumerate(_list(times, "times"))]
 
 
 def _instant(time: Any, place: int) -> int:

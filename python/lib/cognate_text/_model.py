@@ -578,7 +578,7 @@ class Model:
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
         asked = (method, measure, unscored, truncate, opposites)
-        found, _, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, None, asked)
+        found, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, None, asked)
         return Extraction(
             Extracted(texts[index], score, keys[index] if keys else index)
             for index, score, _ in found

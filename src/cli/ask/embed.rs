@@ -40,9 +40,9 @@ pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
         let response = EmbedResponse::new(&embedded, Encoding::Float, &resolved);
         return print(&serde_json::to_string(&response)?);
     }
-    let line = |vector: &Option<Vec<f32>>| match vector {
+    let line = |vector: Option<&[f32]>| match vector {
         Some(vector) => vector.iter().map(f32::to_string).collect::<Vec<_>>().join(" ") + "\n",
         None => "-\n".to_owned(),
     };
-    print(&embedded.vectors.iter().map(line).collect::<String>())
+    print(&embedded.iter().map(line).collect::<String>())
 }

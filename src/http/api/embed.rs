@@ -6,9 +6,12 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cognate::engine::{Counts, Embeddings, Place, Query, QueryError, Reason, set_length_1};
+use cognate::engine::{
+    Counts, Embeddings, Place, Query, QueryError, Reason, is_vector, set_length_1,
+};
 use cognate::model::unknown::hash_vector;
 use cognate::model::{Model, Unknown};
+use ndarray::{Axis, Slice};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -119,10 +122,10 @@ impl<'r> EmbedResponse<'r> {
         encoding: Encoding,
         resolved: &'r Resolved,
     ) -> Self {
-        let written = |vector: &'r Option<Vec<f32>>| vector.as_ref().map(|it| encoding.write(it));
+        let written = |vector: Option<&'r [f32]>| vector.map(|it| encoding.write(it));
         Self {
-            dimensions: embedded.dims,
-            embeddings: embedded.vectors.iter().map(written).collect(),
+            dimensions: embedded.vectors.ncols(),
+            embeddings: embedded.iter().map(written).collect(),
             tokens: &embedded.tokens,
             known: &embedded.known,
             unscored: &embedded.unscored,
@@ -144,21 +147,20 @@ pub(crate) enum Vector<'r> {
 }
 
 impl UnknownVector {
-    /// The substitute for the vector of a text without one.
-    pub(crate) fn vector(self, text: &str, dims: usize, model: &Model) -> Option<Vec<f32>> {
+    /// Puts the substitute, if there is one, in the place of the vector of a text without one.
+    fn substitute(self, vector: &mut [f32], text: &str, model: &Model) {
         let made = match self {
-            Self::Null | Self::Error => return None,
+            Self::Null | Self::Error => return,
             Self::Zero => false,
             Self::Hash => true,
             Self::Auto => {
                 matches!(model.unknown(), Unknown::Fallback(rules) if rules.hash_norm.is_some())
             }
         };
-        let mut vector = vec![0.0; dims];
+        vector.fill(0.0);
         if made {
-            hash_vector(text.trim(), 1.0, &mut vector);
+            hash_vector(text.trim(), 1.0, vector);
         }
-        Some(vector)
     }
 }
 
@@ -224,16 +226,14 @@ impl Embedding {
         })
     }
 
-    /// The vector to send: the leading components of the text's own or of its substitute, scaled to
-    /// length 1.
-    fn shape(&self, vector: Option<Vec<f32>>, text: &str, all: usize) -> Option<Vec<f32>> {
-        let model = self.resolved.model.engine.model();
-        let mut vector = vector.or_else(|| self.unknown.vector(text, all, model))?;
-        vector.truncate(self.dims);
-        if self.normalize {
-            set_length_1(&mut vector);
+    /// Makes a text's vector, or its substitute, what is sent of it.
+    fn shape(&self, vector: &mut [f32], text: &str) {
+        if !is_vector(vector) {
+            self.unknown.substitute(vector, text, self.resolved.model.engine.model());
         }
-        Some(vector)
+        if self.normalize {
+            set_length_1(vector.get_mut(..self.dims).unwrap_or_default());
+        }
     }
 }
 
@@ -263,10 +263,10 @@ impl<T: AsRef<str> + Sync> Asked<T> for Embedding {
             let query = Query { refuse_unscored: true, ..self.resolved.query };
             engine.check_text(text.as_ref(), &query, Place::Text(index))?;
         }
-        for (vector, text) in embedded.vectors.iter_mut().zip(texts) {
-            *vector = self.shape(vector.take(), text.as_ref(), embedded.dims);
+        for (vector, text) in embedded.vectors.rows_mut().into_iter().zip(texts) {
+            self.shape(vector.into_slice().unwrap_or_default(), text.as_ref());
         }
-        embedded.dims = self.dims;
+        embedded.vectors.slice_axis_inplace(Axis(1), Slice::from(..self.dims));
         Ok(embedded)
     }
 

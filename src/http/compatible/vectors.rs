@@ -31,7 +31,7 @@ pub(super) trait VectorDialect: Send + 'static {
     /// Writes the answer: a bare list of vectors, unless the dialect has more.
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         // Every text has a vector: `unknown` is always set.
-        answer.write_json(&vectors.embedded.vectors)
+        answer.write_json(&vectors.each().collect::<Vec<_>>())
     }
 }
 
@@ -52,7 +52,7 @@ impl<'q> Vectors<'q> {
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = &'q [f32]> {
-        self.embedded.vectors.iter().map(|vector| vector.as_deref().unwrap_or_default())
+        self.embedded.iter().map(Option::unwrap_or_default)
     }
 
     pub(super) fn first(&self) -> &'q [f32] {

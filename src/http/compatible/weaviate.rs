@@ -107,7 +107,7 @@ impl VectorDialect for Weaviate {
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        let dims = vectors.embedded.dims;
+        let dims = vectors.embedded.vectors.ncols();
         answer.write_json(&match vectors.one {
             Some(text) => {
                 WeaviateResponse::One { text: text.as_ref(), vector: vectors.first(), dims }

@@ -20,9 +20,10 @@ fn embed(engine: &Engine, pairs: &[Pair]) -> Turn {
     let query = Query::new(engine.method("avg-cos").expect("it is a method"));
     let texts: Vec<&str> = pairs.iter().flat_map(|(a, b)| [a.as_str(), b.as_str()]).collect();
     Turn::making(
-        || engine.embed(&texts, &query).expect("the texts are proper").vectors,
+        || engine.embed(&texts, &query).expect("the texts are proper"),
         |vectors| {
-            let score = |two: &[Option<Vec<f32>>]| match two {
+            let vectors: Vec<_> = vectors.iter().collect();
+            let score = |two: &[Option<&[f32]>]| match two {
                 [Some(one), Some(other)] => cosine(one, other),
                 _ => 0.0,
             };

@@ -106,8 +106,8 @@ impl<'l> ShelfMaker<'l> {
                 }
             }
             let made = engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
-            for (place, vector) in places.into_iter().zip(made.vectors) {
-                block.put(place, vector.as_deref());
+            for (place, vector) in places.into_iter().zip(made.iter()) {
+                block.put(place, vector);
             }
             Ok(block)
         })

@@ -397,8 +397,8 @@ impl Collection for EmbeddedCollection {
             cancel.check()?;
             let texts: Vec<&str> = piece.iter().map(|(_, item)| &*item.text).collect();
             let made = engine.embed(&texts, &Query::new(method))?;
-            let mut reasons = made.reasons.into_iter();
-            let made = piece.iter().zip(made.vectors).map(|((number, _), vector)| {
+            let mut reasons = made.reasons.iter().copied();
+            let made = piece.iter().zip(made.iter()).map(|((number, _), vector)| {
                 let unscored = || reasons.next().unwrap_or(Reason::Unknown);
                 (*number, vector.ok_or_else(unscored))
             });

@@ -136,12 +136,12 @@ fn kind_of(engine: &Engine) -> Result<(&str, usize), QueryError> {
 /// Vectors of length 1 by the method of shortlists, as 16-bit floats.
 fn embedded(engine: &Engine, texts: &[&str]) -> Result<Vec<Option<HalfVector>>, QueryError> {
     let made = engine.embed(texts, &Query::new(SHORTLIST_METHOD))?;
-    let unit = |vector: Vec<f32>| {
+    let unit = |vector: &[f32]| {
         let norm = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         let numbers = vector.iter().map(|number| (f64::from(*number) / norm) as f32);
         (norm > 0.0).then(|| HalfVector::from_f32_slice(&numbers.collect::<Vec<f32>>()))
     };
-    Ok(made.vectors.into_iter().map(|vector| vector.and_then(unit)).collect())
+    Ok(made.iter().map(|vector| vector.and_then(unit)).collect())
 }
 
 /// Makes the vectors of the next items that have none; returns how many, `None` if none are left.

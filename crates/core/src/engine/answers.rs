@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use ndarray::{Array2, Axis};
+
 use crate::engine::RankOptions;
 use crate::methods::Measure;
 use crate::methods::polarity::Oppositions;
@@ -58,10 +60,8 @@ impl std::fmt::Display for Reason {
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Embeddings {
-    /// In the order of the texts; `None` for a text without a known word.
-    pub vectors: Vec<Option<Vec<f32>>>,
-    /// Dimensions of every vector.
-    pub dims: usize,
+    /// A row for each text; NaN throughout for a text without a vector.
+    pub vectors: Array2<f32>,
     /// Tokens of each text.
     pub tokens: Vec<usize>,
     /// Tokens of each text with a known word.
@@ -74,6 +74,30 @@ pub struct Embeddings {
     pub truncated: Vec<usize>,
     /// What was read.
     pub counts: Counts,
+}
+
+impl Embeddings {
+    /// The vector of each text, in order; `None` where it has none.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&[f32]>> {
+        self.vectors.rows().into_iter().map(|row| row.to_slice().filter(|row| is_vector(row)))
+    }
+
+    /// The vector of a text, if it has one.
+    pub fn get(&self, index: usize) -> Option<&[f32]> {
+        let row = (index < self.vectors.nrows()).then(|| self.vectors.row(index))?;
+        row.to_slice().filter(|row| is_vector(row))
+    }
+
+    /// The vectors one after the other; zeros for a text that has none.
+    pub fn or_zeros(mut self) -> Vec<f32> {
+        self.vectors.mapv_inplace(|number| if number.is_nan() { 0.0 } else { number });
+        self.vectors.into_raw_vec_and_offset().0
+    }
+}
+
+/// Whether a row of [`Embeddings`] is a vector: no vector has a number that is not finite.
+pub fn is_vector(row: &[f32]) -> bool {
+    row.first().is_some_and(|number| !number.is_nan())
 }
 
 /// The scores of pairs.
@@ -167,8 +191,12 @@ impl Parts for Scores {
 
 impl Parts for Embeddings {
     fn append(&mut self, part: Self, first: usize) {
-        self.dims = part.dims;
-        self.vectors.extend(part.vectors);
+        if first == 0 {
+            self.vectors = part.vectors;
+        } else {
+            let appended = self.vectors.append(Axis(0), part.vectors.view());
+            appended.expect("the parts of a question have the same dimensions");
+        }
         self.tokens.extend(part.tokens);
         self.known.extend(part.known);
         extend(&mut self.unscored, part.unscored, first);

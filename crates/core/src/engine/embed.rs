@@ -1,5 +1,7 @@
 //! The vectors of texts.
 
+use ndarray::Array2;
+
 use crate::engine::workspace::Workspace;
 use crate::engine::{Embeddings, Engine, Place, Query, QueryError, scorable};
 use crate::methods::{Info, Method, Scorer};
@@ -16,15 +18,17 @@ pub fn set_length_1(vector: &mut [f32]) {
 
 /// # Embed
 impl Engine {
-    /// The vectors of texts.
+    /// The vectors of texts. A text without a vector has a row of NaN, which [`Embeddings::iter`] and
+    /// [`Embeddings::get`] answer by `None`.
     ///
     /// ```
     /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let query = cognate::Query::new(engine.auto_embedding());
     /// let answer = engine.embed(&["quake hits city", "???"], &query)?;
-    /// assert_eq!(answer.vectors[0].as_ref().map(Vec::len), Some(answer.dims));
-    /// assert_eq!(answer.vectors[1], None, "a text without a known word has no vector");
+    /// assert_eq!(answer.vectors.dim(), (2, engine.embedding_dims(query.method)?));
+    /// assert!(answer.get(0).is_some());
+    /// assert_eq!(answer.get(1), None, "a text without a known word has no vector");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn embed<T: AsRef<str>>(
@@ -83,8 +87,8 @@ impl Engine {
         };
         let mut workspace = Workspace::with_memory(&self.model);
         let mut phrase = workspace.phrase();
-        let dims = embedder.dims(self.model.dims());
-        let mut answer = Embeddings { dims, ..Embeddings::default() };
+        let shape = (texts.len(), embedder.dims(self.model.dims()));
+        let mut answer = Embeddings { vectors: Array2::zeros(shape), ..Embeddings::default() };
         for (index, text) in texts.iter().enumerate() {
             let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;
             if item.is_cut() {
@@ -95,19 +99,18 @@ impl Engine {
             answer.tokens.push(phrase.tokens().len());
             // Of a cut text only the tokens that were read can be known.
             answer.known.push(phrase.tokens_read() - phrase.unknown().len());
+            let vector = answer.vectors.row_mut(index).into_slice().unwrap_or_default();
             if let Some(reason) = item.reason(scorable(&phrase, info)) {
                 query.accepts_unknown(Place::Text(index))?;
-                answer.vectors.push(None);
+                vector.fill(f32::NAN);
                 answer.unscored.push(index);
                 answer.reasons.push(reason);
                 continue;
             }
-            let mut vector = vec![0.0; dims];
-            embedder.embed(&phrase, &mut vector);
+            embedder.embed(&phrase, vector);
             if vector.iter().any(|value| !value.is_finite()) {
                 return Err(QueryError::NonFinite { method: info.name });
             }
-            answer.vectors.push(Some(vector));
         }
         workspace.take_back([phrase]);
         Ok(answer)

@@ -31,7 +31,7 @@ mod text_limits;
 mod tokens;
 mod workspace;
 
-pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
+pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores, is_vector};
 pub use calibration::{Calibration, Calibrations, Probability};
 pub use embed::set_length_1;
 pub use error::{Place, QueryError};

@@ -163,7 +163,12 @@ fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<
     let ids = if tensor.dtype == Dtype::F16 { 0..0 } else { 0..rows.len() as u32 };
     // Zeros times a scale whose square is infinite have no length at all.
     let too_long = |norm: f32| norm.is_nan() || norm > LONGEST;
-    let long = |id: &u32| rows.row(*id).is_some_and(|row| too_long(vector::norm(row)));
+    // The scale of a row of bytes nearly always says enough: half is more than rounding takes.
+    let (scales, most) = (numbers::<f32>(scales).unwrap_or(&[]), 128.0 * (dims as f32).sqrt());
+    let short =
+        |id: &u32| scales.get(*id as usize).is_some_and(|scale| scale.abs() * most < LONGEST / 2.0);
+    let long =
+        |id: &u32| !short(id) && rows.row(*id).is_some_and(|row| too_long(vector::norm(row)));
     match ids.into_iter().find(long) {
         Some(row) => Err(FormatError::Length { name: tensor.name.clone(), row: row.into() }),
         None => Ok(()),
@@ -244,6 +249,24 @@ mod tests {
         assert_eq!("full".parse(), Ok(Verify::Full));
         assert_eq!("structure".parse(), Ok(Verify::Structure));
         assert!("some".parse::<Verify>().is_err());
+    }
+
+    #[test]
+    fn rows_of_bytes_are_as_long_as_their_numbers_and_scale() {
+        let (name, digest) = ("vectors".to_owned(), String::new());
+        let tensor = Tensor { name, dtype: Dtype::I8, shape: vec![2, 2], range: 0..4, digest };
+        let long = |scales: [f32; 2]| {
+            let bytes = bytemuck::cast_slice(&[127_i8, 0, 1, -1]);
+            match bounded(&tensor, bytes, bytemuck::cast_slice(&scales), 2) {
+                Err(FormatError::Length { row, .. }) => Some(row),
+                other => other.map(|()| None).unwrap(),
+            }
+        };
+        assert_eq!(long([1.0, 1.0]), None);
+        assert_eq!(long([7e12, 7e14]), None, "what a scale allows is not what there is");
+        assert_eq!(long([8e12, 1.0]), Some(0));
+        assert_eq!(long([1.0, 8e14]), Some(1));
+        assert_eq!(long([1.0, f32::MAX]), Some(1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How alike two events are, so that who looks at them can tell which of them are one: what late texts would
 //! have said had they come early. Nothing is joined here.
 
-use crate::engine::{Engine, Measure, Query, QueryError};
+use crate::engine::{Embeddings, Engine, Measure, Query, QueryError};
 use crate::window::usual;
 use crate::window::usual::Preset;
 
@@ -9,13 +9,13 @@ use crate::window::usual::Preset;
 pub(super) fn vectors<T: AsRef<str>>(
     engine: &Engine,
     texts: &[T],
-) -> Result<Vec<Option<Vec<f32>>>, QueryError> {
+) -> Result<Embeddings, QueryError> {
     let query = Query { truncate: true, ..Query::new(engine.auto_embedding()) };
-    Ok(engine.embed(texts, &query)?.vectors)
+    engine.embed(texts, &query)
 }
 
 /// The sum of some vectors; empty where there is none.
-pub(super) fn sum(vectors: &[Option<Vec<f32>>]) -> Vec<f32> {
+pub(super) fn sum(vectors: &Embeddings) -> Vec<f32> {
     let mut sum: Vec<f32> = Vec::new();
     for vector in vectors.iter().flatten() {
         sum.resize(vector.len(), 0.0);

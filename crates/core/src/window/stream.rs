@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::engine::{Engine, Opposites, Query, QueryError, RankOptions};
+use crate::engine::{Embeddings, Engine, Opposites, Query, QueryError, RankOptions};
 use crate::methods::Method;
 use crate::window::events::{Considered, Decision, Events, Rule};
 use crate::window::nearest::order;
@@ -261,10 +261,10 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         &self.settings
     }
 
-    fn vectors(&self, items: &[Item<'_>]) -> Result<Vec<Option<Vec<f32>>>, QueryError> {
+    fn vectors(&self, items: &[Item<'_>]) -> Result<Embeddings, QueryError> {
         let texts: Vec<&str> = items.iter().map(|item| item.text).collect();
         let query = Query { truncate: true, ..Query::new(self.settings.method) };
-        Ok(self.engine.embed(&texts, &query)?.vectors)
+        self.engine.embed(&texts, &query)
     }
 
     fn keep_text(&mut self, text: &str) {
@@ -341,7 +341,7 @@ pub fn least_bytes(dims: usize, settings: &Settings) -> usize {
     Window::bytes_of(dims, settings.limits)
 }
 
-fn entries<'v>(items: &[Item<'_>], vectors: &'v [Option<Vec<f32>>]) -> Vec<Entry<'v>> {
-    let both = items.iter().zip(vectors);
-    both.map(|(item, vector)| Entry { time: item.time, vector: vector.as_deref() }).collect()
+fn entries<'v>(items: &[Item<'_>], vectors: &'v Embeddings) -> Vec<Entry<'v>> {
+    let both = items.iter().zip(vectors.iter());
+    both.map(|(item, vector)| Entry { time: item.time, vector }).collect()
 }

@@ -70,8 +70,8 @@ fn one_text_that_cannot_be_scored_leaves_the_others_their_scores() {
     assert!(scores.scores[0] != 0.0 && scores.scores[1..6] == [0.0; 5]);
     let texts = [&[A][..], &faulty, &[B]].concat();
     let vectors = engine.embed(&texts, &query).unwrap();
-    assert_eq!((vectors.unscored, &vectors.reasons[..]), (vec![1, 2, 3, 4], &reasons[..]));
-    assert_eq!(vectors.vectors.iter().filter(|vector| vector.is_none()).count(), 4);
+    assert_eq!((&vectors.unscored[..], &vectors.reasons[..]), (&[1, 2, 3, 4][..], &reasons[..]));
+    assert_eq!(vectors.iter().filter(Option::is_none).count(), 4);
     for method in ["avg-cos", "dynamax", "wmd", "jaccard"] {
         let ranking = engine.rank(A, &texts, &by(method)).unwrap();
         let known = if method == "jaccard" { 3 } else { 2 };
@@ -103,12 +103,12 @@ fn overlong_texts_are_refused_or_cut() {
         let long = format!("quake{:gap$}york", "");
         let answer = engine.embed(&[&long, "quake"], &cutting).unwrap();
         assert_eq!(answer.truncated, [0], "cut at bytes and characters as at tokens");
-        assert_eq!(answer.vectors[0], answer.vectors[1]);
+        assert_eq!(answer.get(0).unwrap(), answer.get(1).unwrap());
     }
     let answer = engine.embed(&[A, "the quake hits", "quake"], &cutting).unwrap();
     assert_eq!(answer.truncated, [0]);
     assert_eq!((answer.tokens[0], answer.known[0]), (5, 3), "the rest was never looked up");
-    assert_eq!(answer.vectors[0], answer.vectors[1]);
+    assert_eq!(answer.get(0).unwrap(), answer.get(1).unwrap());
     let scores = engine.similarity(&[("the quake hits", A), ("new", "york")], &cutting).unwrap();
     assert_eq!((scores.scores[0], scores.truncated), (1.0, vec![0]));
     for name in ["jaccard", "tf-idf"] {
@@ -132,8 +132,8 @@ fn texts_without_a_known_word_are_unscored_or_refused() {
     assert_eq!(engine.similarity(&pairs[2..], &strict), Err(refused(Place::Pair(0, 1))));
 
     let answer = engine.embed(&["xyzzy quake", "xyzzy"], &query).unwrap();
-    assert_eq!((answer.tokens, answer.known), (vec![2, 1], vec![1, 0]));
-    assert!(answer.vectors[0].is_some() && answer.vectors[1].is_none());
+    assert_eq!((&answer.tokens[..], &answer.known[..]), (&[2, 1][..], &[1, 0][..]));
+    assert!(answer.get(0).is_some() && answer.get(1).is_none() && answer.get(2).is_none());
     assert_eq!(engine.embed(&["xyzzy"], &strict), Err(refused(Place::Text(0))));
 
     let ranking = engine.rank(A, &["xyzzy", B, A], &query).unwrap();
@@ -300,8 +300,8 @@ fn euclidean_is_one_over_one_and_the_distance() {
     let engine = support::engine();
     let scores = engine.similarity(&[(A, B)], &by_measure("sif", Measure::Euclidean)).unwrap();
     assert_eq!(scores.measure, Measure::Euclidean);
-    let vectors = engine.embed(&[A, B], &by("sif")).unwrap().vectors;
-    let [one, other] = [vectors[0].as_ref().unwrap(), vectors[1].as_ref().unwrap()];
+    let vectors = engine.embed(&[A, B], &by("sif")).unwrap();
+    let [one, other] = [0, 1].map(|index| vectors.get(index).unwrap());
     let squared: f32 = one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum();
     assert!((scores.scores[0] - 1.0 / (1.0 + squared.sqrt())).abs() < 1e-6);
     let why = engine.explain(A, B, &by_measure("sif", Measure::Euclidean)).unwrap();

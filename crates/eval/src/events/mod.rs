@@ -19,13 +19,12 @@ mod sweep;
 use std::path::{Path, PathBuf};
 
 pub use chatter::ChatterReport;
-use cognate::engine::Engine;
+use cognate::engine::{Embeddings, Engine};
 use cognate::window::events::{Events, Rule};
 use cognate::window::usual::Preset;
 use cognate::window::{Limits, Near};
 use cognate_files::instant;
 use cognate_files::records::Options as RecordOptions;
-use cognate_kernels::vector;
 use cognate_stats::clustering;
 use cognate_stats::clustering::Agreement;
 use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
@@ -134,7 +133,7 @@ fn worth(figures: &Agreement) -> f64 {
 
 struct PreparedStream<'s> {
     stream: &'s Labelled,
-    vectors: Vec<Option<Vec<f32>>>,
+    vectors: Embeddings,
     near: Vec<Vec<Near>>,
     limits: Limits,
 }
@@ -153,12 +152,12 @@ impl<'s> PreparedStream<'s> {
 
     fn events(&self, rule: &Rule) -> Vec<u64> {
         let mut events = Events::default();
-        let vector_of = |number: u64| self.vectors.get(usize::try_from(number).ok()?)?.as_deref();
-        let texts = (0_u64..).zip(&self.vectors).zip(&self.near).zip(&self.stream.times);
-        let each = texts.map(|(((number, vector), near), &time)| {
+        let vector_of = |number: u64| self.vectors.get(usize::try_from(number).ok()?);
+        let texts = (0_u64..).zip(&self.near).zip(&self.stream.times);
+        let each = texts.map(|((number, near), &time)| {
             events.forget_before(number.saturating_sub(self.limits.last as u64));
             let reach = self.limits.reach(time);
-            let (decision, _) = events.decide(vector.as_deref(), near, &reach, rule, vector_of);
+            let (decision, _) = events.decide(vector_of(number), near, &reach, rule, vector_of);
             events.add(decision.event, time);
             decision.event
         });
@@ -377,11 +376,4 @@ impl std::fmt::Display for EventsReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.table())
     }
-}
-
-/// A vector scaled to length 1; `None` for a zero vector.
-fn unit(vector: Vec<f32>) -> Option<Vec<f32>> {
-    let length = vector::norm(vector::Row::F32(&vector));
-    let sound = length.is_finite() && length > 0.0;
-    sound.then(|| vector.iter().map(|number| number / length).collect())
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use cognate::engine::{Engine, Query};
+use cognate::engine::{Embeddings, Engine, Query};
 use cognate::methods::Method;
 use cognate::text;
 use cognate::text::Tokens;
@@ -12,12 +12,14 @@ use cognate::window::events::Rule;
 use cognate::window::stream::{look_again, without_opposed};
 use cognate::window::usual::Preset;
 use cognate::window::{Entry, Limits, Near, Window, usual};
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::EvalError;
+use crate::events::EventsOptions;
 use crate::events::draws::Labelled;
-use crate::events::{EventsOptions, unit};
 
 const VECTORS: Method = Method::AvgCos;
 /// Minimum cosine of a text that counts as near.
@@ -108,7 +110,7 @@ impl Contender {
         self,
         engine: &Engine,
         stream: &Labelled,
-        vectors: &[Option<Vec<f32>>],
+        vectors: &Embeddings,
         options: &EventsOptions,
     ) -> Result<Vec<Vec<Near>>, EvalError> {
         let (limits, most) = (options.limits, options.nearest);
@@ -138,27 +140,24 @@ fn refused(source: cognate::engine::QueryError) -> EvalError {
     EvalError::Query { file: "the stream".to_owned(), source }
 }
 
-fn by_vectors(
-    vectors: &[Option<Vec<f32>>],
-    times: &[i64],
-    limits: Limits,
-    most: usize,
-) -> Vec<Vec<Near>> {
-    let dims = vectors.iter().flatten().map(Vec::len).next().unwrap_or(1);
-    let mut window = Window::new(dims, limits);
+fn by_vectors(vectors: &Embeddings, times: &[i64], limits: Limits, most: usize) -> Vec<Vec<Near>> {
+    let mut window = Window::new(vectors.vectors.ncols(), limits);
     let both = vectors.iter().zip(times);
-    let entries = both.map(|(vector, &time)| Entry { time, vector: vector.as_deref() });
+    let entries = both.map(|(vector, &time)| Entry { time, vector });
     let entries: Vec<Entry<'_>> = entries.collect();
     window.follow(&entries, most, FLOOR)
 }
 
-pub(super) fn vectors(
-    engine: &Engine,
-    stream: &Labelled,
-) -> Result<Vec<Option<Vec<f32>>>, EvalError> {
+/// The vectors of the texts at length 1; none of a text whose vector has no direction.
+pub(super) fn vectors(engine: &Engine, stream: &Labelled) -> Result<Embeddings, EvalError> {
     let query = Query { truncate: true, ..Query::new(VECTORS) };
-    let embedded = engine.embed(&stream.texts, &query).map_err(refused)?;
-    Ok(embedded.vectors.into_iter().map(|vector| vector.and_then(unit)).collect())
+    let mut embedded = engine.embed(&stream.texts, &query).map_err(refused)?;
+    for mut vector in embedded.vectors.rows_mut() {
+        let length = vector::norm(Row::F32(vector.as_slice().unwrap_or_default()));
+        let sound = length.is_finite() && length > 0.0;
+        vector.mapv_inplace(|number| if sound { number / length } else { f32::NAN });
+    }
+    Ok(embedded)
 }
 
 /// The numbered words of each text with their counts, and the number of distinct words.

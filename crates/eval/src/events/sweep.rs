@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use cognate::engine::{Engine, Query};
+use cognate::engine::{Embeddings, Engine, Query};
 use cognate::window::Near;
 use cognate::window::events::Rule;
 use cognate::window::stream::{AddPolicy, Item, Reasons, Settings, Stream};
@@ -207,7 +207,7 @@ pub fn sweep_events(
     let refused = |source| EvalError::Query { file: name.to_owned(), source };
     let items: Vec<Item<'_>> = texts.iter().map(|&(_, item)| item).collect();
     let mut stream = Stream::new(engine, *settings).map_err(refused)?;
-    let (mut near, mut vectors) = (Vec::<Vec<Near>>::new(), vec![None; items.len()]);
+    let (mut near, mut vectors) = (Vec::<Vec<Near>>::new(), Embeddings::default());
     for together in items.chunks(TOGETHER) {
         let tell = |_, reasons: Reasons<'_>| near.push(reasons.nearest.into());
         stream.follow_with(together, AddPolicy::All, || true, tell).map_err(refused)?;
@@ -215,7 +215,7 @@ pub fn sweep_events(
     if settings.rule.centre != 0.0 {
         let query = Query { truncate: true, ..Query::new(settings.method) };
         let texts: Vec<&str> = items.iter().map(|item| item.text).collect();
-        vectors = engine.embed(&texts, &query).map_err(refused)?.vectors;
+        vectors = engine.embed(&texts, &query).map_err(refused)?;
     }
     let times = items.iter().map(|item| item.time).collect();
     let stream = &Labelled { times, ..Labelled::default() };

@@ -22,7 +22,7 @@ fn vectors_of_model2vec_are_those_of_the_mean() {
     assert!(computed.len() >= 20);
     for Computed { text, tokens, first, length } in &computed {
         let embedded = engine.embed(&[text.as_str()], &query).unwrap();
-        let vector = embedded.vectors[0].as_ref().unwrap();
+        let vector = embedded.get(0).unwrap();
         let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
         assert!((norm - length).abs() <= 1e-5, "{text}: {norm}, {length} by {tokens:?}");
         for (ours, theirs) in vector.iter().zip(first) {

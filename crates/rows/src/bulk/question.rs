@@ -150,8 +150,8 @@ impl Question<'_> {
             Task::Embed { .. } => {
                 let texts: Vec<_> = there.iter().filter_map(|row| row.first()).collect();
                 let embedded = self.engine.embed(&texts, &self.query)?;
-                let cells = embedded.vectors.into_iter();
-                let cells = cells.map(|vector| Ok(vec![Cell::Vector(vector.unwrap_or_default())]));
+                let cells = embedded.iter().map(Option::unwrap_or_default);
+                let cells = cells.map(|vector| Ok(vec![Cell::Vector(vector.to_vec())]));
                 without(cells.collect(), &embedded.unscored, &embedded.reasons)
             }
             Task::Rank { .. } => {

@@ -128,14 +128,7 @@ impl<'e> Judge<'e> {
             }
             return Ok(Vec::new());
         };
-        let embedded = self.engine.embed_seen(texts, vectors, look)?;
-        let mut rows = Vec::with_capacity(texts.len() * self.dims);
-        for vector in embedded.vectors {
-            match vector {
-                Some(vector) => rows.extend(vector),
-                None => rows.resize(rows.len() + self.dims, 0.0),
-            }
-        }
+        let mut rows = self.engine.embed_seen(texts, vectors, look)?.or_zeros();
         rows.chunks_exact_mut(self.dims).for_each(to_length_one);
         Ok(rows)
     }

@@ -80,11 +80,10 @@ impl LineQuestion for Embedding {
         place: usize,
         part: &mut Part<()>,
     ) {
-        let vector = answers.vectors.get(place).and_then(Option::as_ref);
         let unscored = answers.unscored.binary_search(&place).ok();
         let embedded = Embedded {
             id: item.id,
-            embedding: vector.map(|vector| self.encoding.write(vector)),
+            embedding: answers.get(place).map(|vector| self.encoding.write(vector)),
             tokens: answers.tokens.get(place).copied().unwrap_or(0),
             known: answers.known.get(place).copied().unwrap_or(0),
             reason: unscored.and_then(|at| answers.reasons.get(at).copied()),

@@ -172,12 +172,12 @@ fn vectors_take_what_items_leave() {
         assert!(collections.bytes() > items_alone + 2 * block);
         let texts: Vec<&str> = numbered.iter().map(|(_, item)| &*item.text).collect();
         let expected = engine.embed(&texts, &Query::new(Method::AvgCos)).unwrap();
-        for ((number, _), vector) in numbered.iter().zip(&expected.vectors) {
+        for ((number, _), vector) in numbered.iter().zip(expected.iter()) {
             let found = match vectors.of(*number).unwrap() {
-                KeptText::Vector(row) => Some(row.to_vec()),
+                KeptText::Vector(row) => Some(row),
                 KeptText::Unscored(_) => None,
             };
-            assert_eq!(found, *vector);
+            assert_eq!(found, vector);
         }
         assert_eq!(vectors.of(3), None, "what was removed before");
         let again = news.vectors(&engine, Method::AvgCos, &numbered, Cancellation::when(&|| true));

@@ -35,7 +35,7 @@ pub(super) fn real() -> Vec<String> {
 
 fn vector_of(text: &str) -> Option<Vec<f32>> {
     let made = ENGINE.embed(&[text], &Query::new(SHORTLIST_METHOD)).unwrap();
-    made.vectors.into_iter().next().unwrap()
+    made.get(0).map(<[f32]>::to_vec)
 }
 
 type Rows = Vec<(u64, Vec<f32>)>;

@@ -160,7 +160,6 @@ mod tests {
                 let made = engine.embed(&candidates, &Query::new(method)).unwrap();
                 let mut reasons = made.reasons.iter();
                 let kept: Vec<KeptText<'_>> = made
-                    .vectors
                     .iter()
                     .map(|vector| match vector {
                         Some(vector) => KeptText::Vector(vector),

@@ -222,8 +222,8 @@ impl List {
 
     /// Brings what letters and lines say of listed words into their rows.
     fn settle(&mut self, vocabulary: &Vocabulary<'_>) {
-        for (id, row) in (0..).zip(&mut self.rows) {
-            *row |= of_letters(vocabulary.word(id));
+        for (word, row) in vocabulary.all_bytes().zip(&mut self.rows) {
+            *row |= of_letters(word);
         }
         let is_day = |[group, _]: [u16; 2]| {
             let name = self.groups.get(usize::from(group));
@@ -247,14 +247,14 @@ impl List {
                 *row |= number << KNOWN | group | also;
             }
         }
-        for (id, row) in (0..).zip(&mut self.rows) {
+        for (word, row) in vocabulary.all_bytes().zip(&mut self.rows) {
             *row |= match class(*row) {
                 Some(Class::Some) => UNCASED,
                 Some(Class::No) | None if *row & ALL_CODES << CODE == 0 => 0,
                 _ => CANDIDATE,
             };
             // Its owner may be a name.
-            if vocabulary.word(id).ends_with("'s") {
+            if word.ends_with(b"'s") {
                 *row |= CANDIDATE;
             }
         }
@@ -308,7 +308,7 @@ impl List {
     pub(super) fn word(&self, word: &str, id: Option<WordId>) -> Listed {
         let row = id.and_then(|id| self.rows.get(id as usize).copied());
         let row = row.unwrap_or_else(|| {
-            of_letters(word) | self.words.get(word).map_or(0, |number| number << KNOWN)
+            of_letters(word.as_bytes()) | self.words.get(word).map_or(0, |number| number << KNOWN)
         });
         let (number, code) = (row >> KNOWN, (row >> CODE & ALL_CODES).checked_sub(1));
         Listed {
@@ -322,11 +322,12 @@ impl List {
 }
 
 /// What the letters of a word say of it, as in a row.
-fn of_letters(word: &str) -> u32 {
+fn of_letters(word: &[u8]) -> u32 {
     // Most words, known at once.
-    if word.len() > 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if word.len() > 4 && word.iter().all(u8::is_ascii_lowercase) {
         return A_WORD;
     }
+    let word = std::str::from_utf8(word).unwrap_or_default();
     let code = Code::new(word).and_then(|code| Code::ALL.iter().position(|known| *known == code));
     let letters = word.chars().any(char::is_alphabetic) && word.chars().nth(1).is_some();
     let a_word = letters && !word.contains(|c: char| c.is_numeric() || c == '\'');

@@ -183,10 +183,8 @@ impl Table {
             let problem = || section.broken(format!("expected {what} below {end}, got {number}"));
             if whole { Ok(number as u32) } else { Err(problem()) }
         };
-        let mut flags = vec![0; vocabulary.len()];
-        for (id, flags) in (0..).zip(&mut flags) {
-            *flags = by_letters(vocabulary.word(id), &settings);
-        }
+        let mut flags: Vec<u16> =
+            vocabulary.all_bytes().map(|word| by_letters(word, &settings)).collect();
         let mut numbers = Vec::new();
         for entry in section.floats_shaped(WORDS, &[None, Some(3)])?.chunks_exact(3) {
             let &[word, does, number] = entry else { continue };
@@ -249,7 +247,7 @@ impl Table {
 
     /// The flags of a word that is not listed.
     pub(super) fn flags_of_letters(&self, word: &str) -> u16 {
-        by_letters(word, &self.settings)
+        by_letters(word.as_bytes(), &self.settings)
     }
 
     pub(super) fn number(&self, word: WordId) -> Option<u32> {
@@ -282,9 +280,9 @@ impl Table {
 }
 
 /// What the letters of a word say, listed or not.
-fn by_letters(word: &str, settings: &Settings) -> u16 {
-    let digits = word.as_bytes().first().is_some_and(u8::is_ascii_digit);
-    let negates = settings.negating.iter().any(|ending| word.ends_with(ending.as_str()));
+fn by_letters(word: &[u8], settings: &Settings) -> u16 {
+    let digits = word.first().is_some_and(u8::is_ascii_digit);
+    let negates = settings.negating.iter().any(|ending| word.ends_with(ending.as_bytes()));
     (u16::from(digits) * flag::DIGITS) | (u16::from(negates) * flag::NEGATES)
 }
 

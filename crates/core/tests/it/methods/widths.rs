@@ -38,7 +38,7 @@ fn bits(engine: &Engine, width: Width) -> Vec<(Method, Vec<u32>)> {
             scores.extend(ranking.results.iter().map(|ranked| ranked.score));
         }
         if let Ok(embeddings) = engine.embed(&TEXTS, &query) {
-            scores.extend(embeddings.vectors.into_iter().flatten().flatten());
+            scores.extend(embeddings.iter().flatten().flatten().copied());
         }
         found.push((method, scores.into_iter().map(f32::to_bits).collect()));
     }
