@@ -252,7 +252,7 @@ class ManyTexts:
                 "return [...document.querySelectorAll('.event summary .value')].some((at) => at.innerText.trim() === '90')"
             )
             assert "an event" in self.text("#live"), self.text("#live")
-            assert self.browser.run("return document.querySelector('#of').value") == "replay"
+            assert self.browser.run("return document.querySelector('#of').value") == "playground-replay"
             assert self.browser.run("return document.querySelectorAll('.mark-at').length") > 1
             self.looks("replayed")
             self.browser.click("#follow")
@@ -261,11 +261,11 @@ class ManyTexts:
             self.browser.until("return document.querySelector('#follow').ariaPressed === 'true'")
             self.browser.run("return new Promise((resume) => setTimeout(resume, 300))")
             lines = [{"id": f"n{at}", "text": "The river floods the old town of Passau"} for at in range(2)]
-            self.service("POST", "/collections/replay/match", {"items": lines})
+            self.service("POST", "/collections/playground-replay/match", {"items": lines})
             self.browser.until("return document.querySelector('#live').innerText.includes('Passau')")
             self.browser.click("#follow")
         finally:
-            self.forget("replay")
+            self.forget("playground-replay")
         self.change("#of", "")
         self.browser.run("const at = document.querySelector('#stream'); at.value = at.defaultValue")
         self.browser.complaints()

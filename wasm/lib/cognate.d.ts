@@ -244,6 +244,7 @@ export class Cognate {
   rank(query: string | null, candidates: readonly string[], options?: RankOptions): Ranking;
   embed(texts: readonly string[], options?: EmbedOptions): Embeddings;
   events(texts: readonly string[], options?: EventOptions): Events;
+  /** At most 100,000 texts. */
   dedupe(texts: readonly string[], options?: DedupeOptions): Deduped;
   explain(a: string, b: string, options?: Options): Explanation;
   methods(): Method[];

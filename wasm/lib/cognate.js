@@ -12,6 +12,8 @@ const DEFAULT_MODEL = new URL("./default.safetensors", import.meta.url);
 
 /** The least score of duplicates, as `cognate dedupe` has it. */
 const DUPLICATE = 0.8;
+/** Most texts that `dedupe` compares, whose vectors take 100 MB. */
+const MAX_DEDUPED = 100_000;
 
 /** A model, and the questions that can be asked of it. */
 export class Cognate {
@@ -95,6 +97,7 @@ export class Cognate {
     settings(unknown);
     const duplicate_score = number(threshold, "threshold");
     const last = Math.max(1, list(texts, "texts").length);
+    if (last > MAX_DEDUPED) throw new SettingError(`texts: expected at most ${MAX_DEDUPED}, got ${last}`);
     const stream = { preset: "stories", second: method, threshold: duplicate_score, duplicate_score, last, only_new: true };
     const { json } = this.#ask("events", { stream }, allTexts(texts, "texts"));
     const groups = new Map();
@@ -153,7 +156,8 @@ function wanted(query, { like, unlike, strategy, unlikeWeight }) {
     return { texts: [text(query, "query")] };
   }
   if (query !== null) throw new SettingError("like: expected null as the query beside it");
-  const liked = list(like, "like").map((one) => (typeof one === "string" ? { text: one } : one));
+  if (list(like, "like").length === 0) throw new SettingError("like: expected at least one text");
+  const liked = like.map((one) => (typeof one === "string" ? { text: one } : one ?? {}));
   const disliked = allTexts(unlike ?? [], "unlike");
   const weights = liked.map(({ weight = 1 }, row) => number(weight, `like[${row}].weight`));
   const texts = [...liked.map((one, row) => text(one.text, `like[${row}]`)), ...disliked];

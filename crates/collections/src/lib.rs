@@ -42,7 +42,7 @@ pub use boosts::{ItemBoost, ItemBoosts, MAX_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{
     BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
-    back_up_among, check_logs, promote,
+    back_up_among, check_logs, promote, remove_older,
 };
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use cognate_collections::back_up_among;
+use cognate_collections::{CollectionError, back_up_among, remove_older};
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
@@ -74,11 +74,19 @@ pub(crate) async fn backup(
         return Err(ApiError { retry_after_s: Some(5), ..ApiError::new(Code::Overloaded, detail) });
     };
     let (keep, now, stop) = (settings.backups_kept, cognate_collections::now(), Stop::default());
-    let stopped = Arc::clone(&stop.0);
+    let (stopped, asked) = (Arc::clone(&stop.0), Arc::clone(&app));
     let work = spawn_blocking(move || {
         // Until the disk answers, though the request may be gone.
         let _one = one;
-        back_up_among(&data, &copies, keep, now, &stopped)
+        let (name, done) = back_up_among(&data, &copies, now, &stopped)?;
+        // A copy that lacks a collection replaces none that may have it.
+        if done.left_out.is_empty() {
+            asked.backed_up.fetch_max(now, Ordering::Relaxed);
+            if let Some(Err(error)) = keep.map(|keep| remove_older(&copies, &name, keep)) {
+                tracing::warn!(%error, "an older copy could not be removed");
+            }
+        }
+        Ok::<_, CollectionError>((name, done))
     });
     let limit_s = settings.backup_timeout_s;
     let made = timeout(Duration::from_secs(limit_s), work).await.map_err(|_| {
@@ -98,7 +106,6 @@ pub(crate) async fn backup(
             "a collection is not in the copy: its log cannot be read"
         );
     }
-    app.backed_up.fetch_max(now, Ordering::Relaxed);
     let left_out = done.left_out.into_iter().map(|(collection, _)| collection).collect();
     Ok(Json(Backup { name, collections: done.collections, bytes: done.bytes, left_out }))
 }

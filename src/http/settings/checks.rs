@@ -1,7 +1,8 @@
 //! Checks that involve several settings or the machine.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use cognate_collections::NO_POSTGRES;
 
@@ -12,6 +13,15 @@ use crate::http::settings::{Loaded, NamedModel, Settings};
 
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;
+
+/// A path as the file system has it, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let known = |part: &Path| {
+        let named = if part.as_os_str().is_empty() { Path::new(".") } else { part };
+        Some(fs::canonicalize(named).ok()?.join(path.strip_prefix(part).ok()?))
+    };
+    path.ancestors().find_map(known).unwrap_or_else(|| path.to_owned())
+}
 
 pub trait Environment {
     fn open_files(&self) -> u64;
@@ -73,7 +83,7 @@ impl Loaded {
                 None => {
                     self.wrong("backups", "give `data` or `replica_of`, which is copied".to_owned())
                 }
-                Some(data) if backups.starts_with(data) => {
+                Some(data) if real(backups).starts_with(real(data)) => {
                     self.wrong(
                         "backups",
                         format!("it is within {}: name another place", data.display()),

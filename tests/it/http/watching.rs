@@ -25,6 +25,8 @@ async fn every_metric_that_is_watched_is_served() {
     // What a replica serves beside all else.
     let folder = tempfile::tempdir().unwrap();
     let replica = TestApp::with(|settings| settings.replica_of = Some(folder.path().to_owned()));
+    // Series of a route come with its first request.
+    replica.get("/health").await;
     let page = replica.get("/metrics").await.text();
     let served: BTreeSet<&str> = page
         .lines()

@@ -64,22 +64,24 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
     Ok(done)
 }
 
-/// [`back_up`] into a folder of copies, under the name of this moment, which is returned. Then removes
-/// the oldest copies beyond the number to keep.
+/// [`back_up`] into a folder of copies, under the name of this moment, which is returned.
 pub fn back_up_among(
     data: &Path,
     copies: &Path,
-    keep: Option<usize>,
     now: i64,
     stop: &AtomicBool,
 ) -> Result<(String, BackedUp), CollectionError> {
     let name = copy_name(now);
-    let done = back_up(data, &copies.join(&name), stop)?;
+    back_up(data, &copies.join(&name), stop).map(|done| (name, done))
+}
+
+/// Removes the oldest copies of a folder, so that so many stay. The newest copy is named: the clock may
+/// have been set back.
+pub fn remove_older(copies: &Path, newest: &str, keep: usize) -> Result<(), CollectionError> {
     let mut older = LocalStorage.names(copies).map_err(CollectionError::reading(copies))?;
-    // The clock may have been set back: the new copy stays in any case.
-    older.retain(|other| *other != name && is_copy_name(other));
+    older.retain(|other| *other != newest && is_copy_name(other));
     older.sort_unstable();
-    let gone = older.len().saturating_sub(keep.map_or(usize::MAX, |keep| keep.saturating_sub(1)));
+    let gone = older.len().saturating_sub(keep.saturating_sub(1));
     for other in older.iter().take(gone) {
         // Under this name the next copy removes what is left of it if this process is killed.
         let part: PathBuf = copies.join(format!("{UNWHOLE}{other}"));
@@ -87,7 +89,7 @@ pub fn back_up_among(
         let removed = removed.and_then(|()| LocalStorage.remove_folder(&part));
         removed.map_err(CollectionError::writing(&part))?;
     }
-    Ok((name, done))
+    Ok(())
 }
 
 /// A time in UTC as a name that sorts by it: `2030-01-02T03-04-05.678Z`.
@@ -182,8 +184,8 @@ mod tests {
         };
         let times = [-1, 0, 999, 1000, 1_893_553_445_678];
         for (made, now) in times.into_iter().enumerate() {
-            let (name, done) =
-                back_up_among(&data, &copies, Some(3), now, &AtomicBool::default()).unwrap();
+            let (name, done) = back_up_among(&data, &copies, now, &AtomicBool::default()).unwrap();
+            remove_older(&copies, &name, 3).unwrap();
             assert_eq!((done.collections, done.left_out.len()), (1, 0));
             assert!(names().contains(&name), "{name}");
             assert_eq!(names().len(), 1 + (made + 1).min(3), "{:?}", names());
@@ -192,9 +194,10 @@ mod tests {
             ["1970-01-01T00-00-00.999Z", "1970-01-01T00-00-01.000Z", "2030-01-02T03-04-05.678Y"];
         assert_eq!(names(), [&last[..], &["2030-01-02T03-04-05.678Z"]].concat());
         // Set back, the clock does not take the newest away.
-        let (name, _) = back_up_among(&data, &copies, Some(1), 5, &AtomicBool::default()).unwrap();
+        let (name, _) = back_up_among(&data, &copies, 5, &AtomicBool::default()).unwrap();
+        remove_older(&copies, &name, 1).unwrap();
         assert_eq!(names(), [&*name, "2030-01-02T03-04-05.678Y"]);
-        let again = back_up_among(&data, &copies, None, 5, &AtomicBool::default()).unwrap_err();
+        let again = back_up_among(&data, &copies, 5, &AtomicBool::default()).unwrap_err();
         assert!(again.to_string().contains("it is there already"), "{again}");
     }
 }

@@ -34,7 +34,7 @@ mod tests;
 mod tokens;
 mod transaction;
 
-pub use backup::{BackedUp, back_up, back_up_among};
+pub use backup::{BackedUp, back_up, back_up_among, remove_older};
 pub use home::{EmbeddedHome, Opening};
 pub(crate) use log::Lasting;
 pub use promote::{Promoted, promote};

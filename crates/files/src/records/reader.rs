@@ -39,6 +39,7 @@ impl Records {
     pub fn open(path: &Path, options: Options) -> Result<Self, ReadError> {
         let format = options.format.or_else(|| Format::of_path(path));
         let mut input = Input::open_stream(path)?;
+        input.skip_byte_order_mark()?;
         let is_text = ending(path).is_some_and(|ending| ending == "txt");
         if is_text && format.is_none() && !options.headless {
             let line = input.peek_line(RECORD_BYTES)?.unwrap_or_default();

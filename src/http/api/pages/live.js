@@ -8,7 +8,7 @@ import { element, shortened } from "./elements.js";
 const SPEED = 100;
 const UNTIMED_MS = 300;
 /** The collection that a replay is put into. */
-export const REPLAYED = "replay";
+export const REPLAYED = "playground-replay";
 /** Alerts that are shown, and milliseconds between two looks at the list of events. */
 const SHOWN = 6;
 const PATIENCE_MS = 1000;

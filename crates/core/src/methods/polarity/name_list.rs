@@ -10,7 +10,6 @@ use std::collections::HashMap;
 
 use crate::methods::{Fitted, Unfittable};
 use crate::model::{Model, ModelError, Vocabulary, WordId};
-use crate::text::Tokens;
 
 /// The section's name.
 pub const SECTION: &str = "names";
@@ -182,6 +181,9 @@ impl List {
 
     /// Takes in a line that is not of counted words.
     fn see(&mut self, line: &str) -> Result<(), String> {
+        if self.known.len() + line.len() >= 1 << (u32::BITS - KNOWN) {
+            return Err("too many words".to_owned());
+        }
         let fields: Vec<&str> = line.split('\t').collect();
         self.lines += 1;
         let number = self.lines;
@@ -305,18 +307,18 @@ impl List {
             || last && self.rows.get(id as usize).is_some_and(code)
     }
 
-    /// The first word of a name that a word ends behind the token before its place: New, of New York and N. York.
+    /// The first word of a name that a word ends, where the token before is that or its letter: New, of New York
+    /// and N. York.
     #[inline]
-    pub(super) fn first_of(
+    pub(super) fn first_of<'t>(
         &self,
         id: Option<WordId>,
         word: &str,
-        tokens: &Tokens,
-        place: usize,
+        before: impl FnOnce() -> Option<&'t str>,
     ) -> Option<&str> {
         let row = id.and_then(|id| self.rows.get(id as usize));
         row.filter(|row| *row & ENDS != 0)?;
-        let before = tokens.text(place.checked_sub(1)?);
+        let before = before()?;
         let begins =
             |first: &&str| *first == before || before.len() == 1 && first.starts_with(before);
         self.firsts.get(word)?.iter().map(|first| &**first).find(begins)

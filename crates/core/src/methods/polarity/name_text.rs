@@ -196,7 +196,8 @@ impl Text {
             }
             let Listed { class, kinds, code, a_word, number } = list.word(text, id);
             let known = list.known(number);
-            let joined = list.first_of(id, text, tokens, place);
+            let before = || Some(tokens.text(place.checked_sub(1)?));
+            let joined = list.first_of(id, text, before);
             let row = id.or_else(|| phrase.stem_of(place as u32));
             let a_word = a_word && (row.is_some() || nouns >> place & 1 == 0);
             if let (Some(first), Some(before)) = (joined, self.tokens.last_mut()) {
@@ -290,7 +291,8 @@ impl TextNames {
             let (shown, cased) = (capital && place > 0 && may_be_mixed, capitals != 0 && !capital);
             let may_be = id.is_none_or(|id| shown || list.is_candidate(id, cased, place == last));
             candidates |= u64::from(may_be) << place;
-            let first = list.first_of(id, tokens.text(place), tokens, place);
+            let before = || Some(tokens.text(place.checked_sub(1)?));
+            let first = list.first_of(id, tokens.text(place), before);
             joined |= u64::from(first.is_some()) << place;
         }
         let marks = [candidates, capitals, joined];
