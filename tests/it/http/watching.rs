@@ -1,11 +1,13 @@
-//! What operators watch: every metric that the alert rules and the dashboard name is served from the
-//! start, and what a code means is told where they ask. Whether the queries are well formed is for
+//! What operators watch: every metric that the alert rules and the dashboard name is served
+//! from the first request on, and what a code means is told where they ask. Whether the queries are well formed is for
 //! `deploy/check.sh`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use axum::http::Request;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -26,8 +28,16 @@ async fn every_metric_that_is_watched_is_served() {
     let folder = tempfile::tempdir().unwrap();
     let replica = TestApp::with(|settings| settings.replica_of = Some(folder.path().to_owned()));
     // Series of a route come with its first request.
-    replica.get("/health").await;
-    let page = replica.get("/metrics").await.text();
+    let stream = Request::post("/similarity").header("content-type", "application/x-ndjson");
+    replica.send(stream.body("[\"north\",\"east\"]\n".into()).unwrap()).await;
+    let mut page = String::new();
+    for _ in 0..500 {
+        page = replica.get("/metrics").await.text();
+        if page.contains("cognate_stream_lines_total{") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let served: BTreeSet<&str> = page
         .lines()
         .filter(|line| !line.starts_with('#'))
