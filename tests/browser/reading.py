@@ -1,8 +1,8 @@
 """Checks of the API document and of the guides."""
 
 CODE = "return document.querySelector('.opblock.is-open .responses-table.live-responses-table .response-col_status')?.innerText"
-# What a fresh server cannot do: there is nothing to reload, and the event of one item is gone with the item.
-NOT_200 = {("post", "/-/reload"), ("delete", "/collections/{name}/events/{id}")}
+# What a fresh server cannot do: no folder of copies is set, there is nothing to reload, and the event of one item is gone with the item.
+NOT_200 = {("post", "/-/backup"), ("post", "/-/reload"), ("delete", "/collections/{name}/events/{id}")}
 
 
 class Reading:
@@ -49,7 +49,7 @@ class Reading:
         self.browser.type("#search", "webhook alert")
         found = "return [...document.querySelectorAll('.found a')].map((at) => at.getAttribute('href'))"
         self.browser.until("return document.querySelectorAll('.found a').length")
-        assert "/guides/match#a-webhook" in self.browser.run(found), self.browser.run(found)
+        assert "/guides/match#alerts" in self.browser.run(found), self.browser.run(found)
         self.picture("guides-found")
         guides = self.browser.run("return [...document.querySelectorAll('main > ul a')].map((at) => at.href)")
         for width, scheme in ((390, "light"), (1280, "dark")):
