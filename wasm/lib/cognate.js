@@ -12,8 +12,6 @@ const DEFAULT_MODEL = new URL("./default.safetensors", import.meta.url);
 
 /** The least score of duplicates, as `cognate dedupe` has it. */
 const DUPLICATE = 0.8;
-/** Most texts that `dedupe` compares, whose vectors take 100 MB. */
-const MAX_DEDUPED = 100_000;
 
 /** A model, and the questions that can be asked of it. */
 export class Cognate {
@@ -95,10 +93,7 @@ export class Cognate {
   dedupe(texts, options = {}) {
     const { method = "auto", threshold = DUPLICATE, ...unknown } = options;
     settings(unknown);
-    const duplicate_score = number(threshold, "threshold");
-    const last = Math.max(1, list(texts, "texts").length);
-    if (last > MAX_DEDUPED) throw new SettingError(`texts: expected at most ${MAX_DEDUPED}, got ${last}`);
-    const stream = { preset: "stories", second: method, threshold: duplicate_score, duplicate_score, last, only_new: true };
+    const stream = { second: method, threshold: number(threshold, "threshold"), only_new: true };
     const { json } = this.#ask("events", { stream }, allTexts(texts, "texts"));
     const groups = new Map();
     json.duplicate.forEach((twin, index) => {

@@ -3,6 +3,7 @@
 use cognate::Engine;
 use cognate::window::options::{Least, OptionError, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Item, Stream};
+use cognate::window::usual::Preset;
 use serde_json::json;
 
 use crate::Answer;
@@ -23,9 +24,9 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         last: asked.last,
         within: asked.within,
         threshold: asked.threshold.map(Least::Number),
-        duplicate_score: asked.duplicate_score,
         ..Options::default()
     };
+    let options = if asked.only_new { duplicates_of(options, texts.len())? } else { options };
     let refused = |OptionError { option, problem }| match problem {
         OptionProblem::Query(error) => Problem::from(error),
         problem => Problem::Setting(format!("{option}: {problem}")),
@@ -62,4 +63,17 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         "duplicate": duplicate,
     })
     .into())
+}
+
+/// The options by which each text is compared with all texts that stay, and is a duplicate from the threshold on.
+fn duplicates_of(options: Options<'_>, texts: usize) -> Result<Options<'_>, Problem> {
+    if texts > MAX_LAST {
+        return Err(Problem::Setting(format!("texts: expected at most {MAX_LAST}, got {texts}")));
+    }
+    let duplicate_score = options.threshold.and_then(|least| match least {
+        Least::Number(number) => Some(number),
+        Least::Calibrated => None,
+    });
+    let preset = Some(Preset::Stories);
+    Ok(Options { preset, last: Some(texts.max(1)), duplicate_score, ..options })
 }

@@ -63,8 +63,8 @@ pub(crate) struct StreamAsked {
     pub last: Option<usize>,
     pub within: Option<i64>,
     pub threshold: Option<f64>,
-    pub duplicate_score: Option<f64>,
-    /// Whether duplicates stay out of the window, so that each is compared with those that stayed alone.
+    /// Whether duplicates are looked for: they stay out of the window, so that each text is compared with
+    /// those that stayed alone.
     pub only_new: bool,
 }
 
