@@ -38,25 +38,24 @@ impl Records {
     /// holds a text a line, in a column `text`.
     pub fn open(path: &Path, options: Options) -> Result<Self, ReadError> {
         let format = options.format.or_else(|| Format::of_path(path));
-        let mut input = Input::open_stream(path)?;
-        input.skip_byte_order_mark()?;
         let is_text = ending(path).is_some_and(|ending| ending == "txt");
-        if is_text && format.is_none() && !options.headless {
-            let line = input.peek_line(RECORD_BYTES)?.unwrap_or_default();
-            if Format::of_line(line) == Format::CSV && line != TEXT.as_bytes() {
-                let options = Options { format: Some(Format::Tsv), headless: true };
-                let mut records = Self::new(input, options)?;
-                records.cells.names = vec![TEXT.to_owned()];
-                return Ok(records);
-            }
-        }
-        Self::new(input, Options { format, ..options })
+        Self::begin(Input::open_stream(path)?, Options { format, ..options }, is_text)
     }
 
-    pub fn new(mut input: Input, options: Options) -> Result<Self, ReadError> {
+    pub fn new(input: Input, options: Options) -> Result<Self, ReadError> {
+        Self::begin(input, options, false)
+    }
+
+    /// Begins to read; `is_text` where the name says that each line is a text.
+    fn begin(mut input: Input, options: Options, is_text: bool) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         let line = input.peek_line(RECORD_BYTES)?.unwrap_or_default();
         let looks = options.format.unwrap_or_else(|| Format::of_line(line));
+        let is_text = is_text
+            && options == Options { format: None, headless: false }
+            && looks == Format::CSV
+            && line != TEXT.as_bytes();
+        let looks = if is_text { Format::Tsv } else { looks };
         let array = line.trim_ascii().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
         if !matches!(looks, Format::Tsv)
             && array.is_some_and(|rest| matches!(rest, [] | [b'{', ..]))
@@ -75,7 +74,10 @@ impl Records {
             passable: false,
         };
         if records.format != Format::Ndjson {
-            records.read_header(options.headless)?;
+            records.read_header(options.headless || is_text)?;
+        }
+        if is_text {
+            records.cells.names = vec![TEXT.to_owned()];
         }
         Ok(records)
     }
