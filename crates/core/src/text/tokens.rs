@@ -165,19 +165,26 @@ impl Tokens {
 
     /// Which of the first 64 tokens have a capital, a bit each.
     pub(crate) fn capitals(&self) -> u64 {
-        let (ascii, written) = (self.is_ascii(), self.written.as_bytes());
-        let (mut found, mut capitals, mut block) = (0, 0, usize::MAX);
-        for (place, span) in self.spans().take(64).enumerate() {
-            let (from, to) = (span.start as usize, span.end as usize);
-            if from / BLOCK != block {
-                block = from / BLOCK;
-                capitals = simd::capitals(written.get(block * BLOCK..).unwrap_or_default());
+        let spans = self.spans().take(64).enumerate();
+        if !self.is_ascii() {
+            let has = |span| u64::from(self.capitals_in(span) > 0);
+            return spans.fold(0, |found, (place, span)| found | has(span) << place);
+        }
+        let mut blocks = self.written.as_bytes().chunks(BLOCK).map(simd::capitals);
+        // The capitals of a block that are not before the token, and the block's number.
+        let (mut capitals, mut block, mut found) = (blocks.next().unwrap_or(0), 0, 0);
+        for (place, Range { start, end }) in spans {
+            loop {
+                let behind = (start as usize).saturating_sub(block * BLOCK);
+                capitals &= u64::MAX.checked_shl(behind as u32).unwrap_or(0);
+                if capitals != 0 {
+                    break;
+                }
+                let Some(next) = blocks.next() else { return found };
+                (capitals, block) = (next, block + 1);
             }
-            let has = match ascii && from < to && to <= block * BLOCK + BLOCK {
-                true => capitals >> (from % BLOCK) << (BLOCK - (to - from)) != 0,
-                false => self.capitals_in(span) > 0,
-            };
-            found |= u64::from(has) << place;
+            let first = block * BLOCK + capitals.trailing_zeros() as usize;
+            found |= u64::from(first < end as usize) << place;
         }
         found
     }

@@ -129,13 +129,23 @@ pub(super) struct Listed {
     pub(super) number: u32,
 }
 
+/// What words are, a bit each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bits {
+    /// It may be what a text names and another does not: in a text that has capitals, where it has none, and
+    /// else.
+    pub(super) cased: u64,
+    pub(super) uncased: u64,
+    /// It ends a name of two words.
+    pub(super) ends: u64,
+}
+
 /// The list as a model holds it.
 #[derive(Debug, Default)]
 pub(super) struct List {
     rows: Vec<u32>,
-    /// A bit a row: whether it may be what a text names and another does not, in a text that has capitals and
-    /// in another. They are looked at far more often than rows are, and stay near.
-    candidates: [Vec<u64>; 2],
+    /// For 64 rows a bit each. They are looked at far more often than rows are, and stay near.
+    bits: Vec<Bits>,
     /// The first words of names of two, by the last, which names another place alone: New York.
     firsts: HashMap<Box<str>, Vec<Box<str>>>,
     /// Whether there are words of a language that writes every noun with a capital.
@@ -288,23 +298,32 @@ impl List {
             let row = id.and_then(|id| self.rows.get_mut(id as usize));
             row.into_iter().for_each(|row| *row &= !CANDIDATE);
         }
-        self.candidates = [CANDIDATE, CANDIDATE | UNCASED].map(|wanted| {
-            let bits = |rows: &[u32]| {
+        let bits = |rows: &[u32]| {
+            let has = |wanted: u32| {
                 let rows = rows.iter().enumerate();
                 rows.fold(0, |bits, (at, row)| bits | u64::from(row & wanted != 0) << at)
             };
-            self.rows.chunks(64).map(bits).collect()
-        });
+            Bits { cased: has(CANDIDATE), uncased: has(CANDIDATE | UNCASED), ends: has(ENDS) }
+        };
+        self.bits = self.rows.chunks(64).map(bits).collect();
     }
 
-    /// Whether a listed word without a capital may be what a text names and another does not: in a text that
-    /// has capitals, and as the last of its text.
-    #[inline]
-    pub(super) fn is_candidate(&self, id: WordId, cased: bool, last: bool) -> bool {
-        let bits = self.candidates[usize::from(!cased)].get(id as usize / 64).copied();
-        let code = |row: &u32| row & ALL_CODES << CODE != 0;
-        bits.unwrap_or(0) >> (id % 64) & 1 != 0
-            || last && self.rows.get(id as usize).is_some_and(code)
+    /// What the words of a text are, a bit each; nothing for those that are not listed. No word is a branch.
+    pub(super) fn bits(&self, ids: &[WordId]) -> Bits {
+        ids.iter().enumerate().fold(Bits::default(), |all, (place, &id)| {
+            let own = self.bits.get(id as usize / 64).copied().unwrap_or_default();
+            let bit = |own: u64| (own >> (id % 64) & 1) << place;
+            Bits {
+                cased: all.cased | bit(own.cased),
+                uncased: all.uncased | bit(own.uncased),
+                ends: all.ends | bit(own.ends),
+            }
+        })
+    }
+
+    /// Whether a listed word is a code where it is the last of its text.
+    pub(super) fn is_code(&self, id: WordId) -> bool {
+        self.rows.get(id as usize).is_some_and(|row| row & ALL_CODES << CODE != 0)
     }
 
     /// The first word of a name that a word ends, where the token before is that or its letter: New, of New York

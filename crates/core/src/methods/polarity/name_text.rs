@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, Ref, RefCell};
 
-use crate::methods::polarity::name_list::{Class, Code, List, Listed, flag};
+use crate::methods::polarity::name_list::{Bits, Class, Code, List, Listed, flag};
 use crate::model::vocabulary::EMPTY;
 use crate::model::{Phrase, WordId};
 
@@ -255,6 +255,12 @@ impl Text {
         let own = self.tokens.iter().enumerate().filter(|(_, token)| is_own(token));
         own.fold(0, |bits, (place, _)| bits | 1 << place)
     }
+
+    /// Some names, with the tokens before them that are part of them.
+    pub(super) fn whole(&self, names: u64) -> u64 {
+        let joined = |place: &usize| self.tokens.get(*place).is_some_and(|token| token.joined);
+        places(names).filter(joined).fold(names, |names, place| names | 1 << place >> 1)
+    }
 }
 
 /// What a text says of names, read once it is asked for and kept however many others the text is
@@ -281,20 +287,25 @@ impl TextNames {
         if let Some(marks) = self.marks.get() {
             return marks;
         }
-        let last = phrase.tokens_read().saturating_sub(1);
+        let ids = phrase.ids();
         let (tokens, capitals) = (phrase.tokens(), phrase.tokens().capitals());
-        let (mut candidates, mut joined) = (0, 0);
-        let may_be_mixed = 2 * (capitals >> 1).count_ones() <= last as u32 + SENTENCES;
-        for (place, id) in phrase.token_ids().enumerate().take(MAX) {
-            // A capital says something unless it is the first or all have one.
-            let capital = capitals >> place & 1 != 0;
-            let (shown, cased) = (capital && place > 0 && may_be_mixed, capitals != 0 && !capital);
-            let may_be = id.is_none_or(|id| shown || list.is_candidate(id, cased, place == last));
-            candidates |= u64::from(may_be) << place;
+        let Some(last) = ids.len().checked_sub(1) else { return [0; 3] };
+        let read = &ids[..ids.len().min(MAX)];
+        let Bits { cased, uncased, ends } = list.bits(read);
+        // A capital says something unless it is the first or all have one.
+        let is_mixed = 2 * (capitals >> 1).count_ones() <= last as u32 + SENTENCES;
+        let shown = if is_mixed { capitals & !1 } else { 0 };
+        let small = if capitals == 0 { 0 } else { !capitals };
+        let unlisted =
+            (0..).zip(read).fold(0, |bits, (at, id)| bits | u64::from(*id == EMPTY) << at);
+        let code = u64::from(read.get(last).is_some_and(|id| list.is_code(*id)));
+        let listed = cased & small | uncased & !small | code << (read.len() - 1) | shown;
+        let candidates = (unlisted | listed) & u64::MAX >> (64 - read.len());
+        let joined = places(ends).filter(|&place| {
             let before = || Some(tokens.text(place.checked_sub(1)?));
-            let first = list.first_of(id, tokens.text(place), before);
-            joined |= u64::from(first.is_some()) << place;
-        }
+            list.first_of(ids.get(place).copied(), tokens.text(place), before).is_some()
+        });
+        let joined = joined.fold(0, |bits, place| bits | 1 << place);
         let marks = [candidates, capitals, joined];
         self.marks.set(Some(marks));
         marks
@@ -318,7 +329,8 @@ impl TextNames {
             }
             _ => {
                 let text = one.tokens().text(place);
-                !other.tokens().texts().any(|own| own == text)
+                let theirs = others.iter().zip(other.tokens().texts());
+                !theirs.filter(|(id, _)| **id == EMPTY).any(|(_, own)| own == text)
             }
         })
     }

@@ -138,7 +138,10 @@ impl Names {
         let shares = || share(one.listed_in_bag(), other.listed_in_bag(), most.div_ceil(SHARED));
         let own = [texts, [other, one]];
         let has_own = |side: usize| names[side].has_own(&self.list, own[side], names[1 - side]);
-        if most > MAX || !shares() || !has_own(0) || !has_own(1) {
+        // A user's name that stands in one alone was a name.
+        let mentioned = |text: &Phrase<'_>| mentions(text.tokens().source());
+        let as_many = || mentioned(one) == mentioned(other);
+        if most > MAX || !shares() || !as_many() || !has_own(0) || !has_own(1) {
             return None;
         }
         // The same in either order of the texts.
@@ -148,7 +151,7 @@ impl Names {
         let read = [0, 1].map(|side| names[side].text(&self.list, phrases[side]));
         let texts = [&*read[0], &*read[1]];
         let own = [texts[0].own(texts[1]), texts[1].own(texts[0])];
-        if own.contains(&0) {
+        if own.contains(&0) || !may_differ(texts, own) {
             return None;
         }
         cosines.know(phrases);
@@ -269,7 +272,7 @@ impl Pair<'_> {
             }
         }
         for j in places(own[1]).filter(|j| partners[1][*j].is_none()).collect::<Vec<_>>() {
-            for i in 0..one.len() {
+            for i in (0..one.len()).filter(|i| own[0] & 1 << i == 0) {
                 if self.same([i, j], false) {
                     partners[1][j] = Some(i as u8);
                     partners[0][i].get_or_insert(j as u8);
@@ -292,10 +295,7 @@ impl Pair<'_> {
         }
         let left = [0, 1].map(|side: usize| {
             let left = places(own[side]).filter(|place| partners[side][*place].is_none());
-            left.fold(0_u64, |bits, place| {
-                let joined = self.token(side, place).is_some_and(|token| token.joined);
-                bits | 1 << place | u64::from(joined) << place >> 1
-            })
+            self.texts[side].whole(left.fold(0, |bits, place| bits | 1 << place))
         });
         (!left.contains(&0)).then_some(Left { left, partners })
     }
@@ -459,7 +459,8 @@ impl Pair<'_> {
             return None;
         }
         let tokens = &self.texts[side].tokens;
-        (0..tokens.len()).find_map(|from| {
+        let begins = |from: &usize| word.as_bytes().first() == Some(&tokens[*from].initial);
+        (0..tokens.len()).filter(begins).find_map(|from| {
             let (mut rest, mut begun) = (word, None);
             for (place, token) in tokens.iter().enumerate().skip(from) {
                 let text = self.text(side, place);
@@ -479,10 +480,12 @@ impl Pair<'_> {
 
     /// Two neighbours of a text that make a word: `BA 117`.
     fn written_apart(&self, word: &str, side: usize) -> Option<std::ops::Range<usize>> {
-        let tokens = self.texts[side].tokens.len();
-        let makes =
-            |at: &usize| word.strip_prefix(self.text(side, *at)) == Some(self.text(side, at + 1));
-        let at = (0..tokens.saturating_sub(1)).find(makes).filter(|_| word.len() > 2)?;
+        let tokens = &self.texts[side].tokens;
+        let makes = |at: &usize| {
+            (tokens[*at].length + tokens[at + 1].length) as usize == word.len()
+                && word.strip_prefix(self.text(side, *at)) == Some(self.text(side, at + 1))
+        };
+        let at = (0..tokens.len().saturating_sub(1)).find(makes).filter(|_| word.len() > 2)?;
         Some(at..at + 2)
     }
 
@@ -581,16 +584,11 @@ impl Pair<'_> {
     /// Whether the texts have the same words, but for all that is left over, and the runs stand at
     /// the same place of them.
     fn is_exact(&self, left: [u64; 2], runs: [Run; 2]) -> bool {
-        let rest = |side: usize| {
-            let tokens = self.texts[side].tokens.iter().enumerate();
-            tokens.filter(move |(place, _)| left[side] & 1 << place == 0)
-        };
         let before = |side: usize| {
             let first = runs[side].left.trailing_zeros();
             first - (left[side] & ((1 << first) - 1)).count_ones()
         };
-        before(0) == before(1)
-            && rest(0).map(|(_, token)| token.key).eq(rest(1).map(|(_, token)| token.key))
+        before(0) == before(1) && rest_is_same(self.texts, left)
     }
 
     /// Whether two runs make texts say different things; `extra` runs stand beside them. How far
@@ -608,10 +606,6 @@ impl Pair<'_> {
         let (beside, both) = (run.left || run.right, run.left && run.right);
         let sources = self.phrases.map(|phrase| phrase.tokens().source());
         let noisy = || one.is_noisy(sources[0]) || other.is_noisy(sources[1]);
-        // A user's name that stands in one alone was a name.
-        if mentions(sources[0]) != mentions(sources[1]) {
-            return false;
-        }
         if run.code {
             return (run.left_word || run.right_word) && agreement() >= REST_BESIDE;
         }
@@ -626,7 +620,7 @@ impl Pair<'_> {
         if words >= 2 && sure && self.is_exact(left, run.runs) {
             return true;
         }
-        if one.tokens.len().max(other.tokens.len()) > LONGEST {
+        if is_long(self.texts) {
             return false;
         }
         if run.group && !run.dated {
@@ -718,10 +712,37 @@ impl Pair<'_> {
     }
 }
 
+fn is_long(texts: [&Text; 2]) -> bool {
+    texts.iter().any(|text| text.tokens.len() > LONGEST)
+}
+
+/// Whether texts with these names of their own can differ in one: long texts do in a code alone, or where all
+/// else is the same.
+fn may_differ(texts: [&Text; 2], own: [u64; 2]) -> bool {
+    let is_code = |text: &Text, at: usize| text.tokens.get(at).is_some_and(|t| t.code.is_some());
+    let has_code = |(text, own): (&&Text, u64)| places(own).any(|place| is_code(text, place));
+    !is_long(texts)
+        || texts.iter().zip(own).all(has_code)
+        || rest_is_same(texts, [texts[0].whole(own[0]), texts[1].whole(own[1])])
+}
+
+/// Whether the texts have the same words in the same order, but for some of either.
+fn rest_is_same(texts: [&Text; 2], without: [u64; 2]) -> bool {
+    let [one, other] = [0, 1].map(|side: usize| {
+        let rest = texts[side].tokens.iter().enumerate();
+        let rest = rest.filter(move |(place, _)| without[side] & 1 << place == 0);
+        rest.map(|(_, token)| token.key)
+    });
+    one.eq(other)
+}
+
 /// Whether two sorted bags have so many words in common.
 fn share(mut one: &[u32], mut other: &[u32], mut least: usize) -> bool {
     while least > 0 {
         let ([a, rest @ ..], [b, others @ ..]) = (one, other) else { return false };
+        if rest.len().min(others.len()) + 1 < least {
+            return false;
+        }
         least -= usize::from(a == b);
         one = if a <= b { rest } else { one };
         other = if b <= a { others } else { other };
@@ -736,6 +757,9 @@ fn meet(one: &[u32], other: &[u32]) -> bool {
 /// How many users a text mentions.
 fn mentions(text: &str) -> usize {
     let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    if !text.as_bytes().contains(&b'@') {
+        return 0;
+    }
     text.split('@').skip(1).filter(is_name).count()
 }
 
