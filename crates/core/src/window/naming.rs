@@ -9,7 +9,7 @@
 //! How much of an event is chatter is told by the information in its texts: a word that makes up the share
 //! `p` of the language has `log2(1 / p)` bits. People who report something say more of it, in rarer words,
 //! than people who say good night. What stands in the window is of no help there: measured, the rareness of
-//! words in the stream told chatter less well than their rareness in the language (`docs/events.md`).
+//! words in the stream told chatter less well than their rareness in the language (`docs/measurements/events.md`).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

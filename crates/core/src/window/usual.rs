@@ -1,5 +1,5 @@
 //! The settings that events are found with where none are said, and where they come from: chosen on
-//! streams drawn from CrisisLex train, as `docs/events.md` tells. Thresholds that were found for a model
+//! streams drawn from CrisisLex train, as `docs/measurements/events.md` tells. Thresholds that were found for a model
 //! stand in its file and go before these.
 
 use crate::engine::{Engine, Opposites};

@@ -191,7 +191,7 @@ mod tests {
             Sizes { texts, in_small, largest }.look_like(followed)
         };
         let (topics, stories) = (Preset::Topics, Preset::Stories);
-        // Stories, then a crisis, as either preset found them: docs/events.md.
+        // Stories, then a crisis, as either preset found them: docs/measurements/events.md.
         assert_eq!(told(topics, [9079, 3347, 281]), Some(stories));
         assert_eq!(told(stories, [9079, 3640, 42]), None);
         assert_eq!(told(topics, [9958, 433, 5099]), None);

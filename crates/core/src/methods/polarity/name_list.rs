@@ -1,7 +1,7 @@
 //! Which words are names, as a model file tells it: the section `names`, written from a readable list and
 //! checked when it is read.
 //!
-//! A line of the list holds what its words are and the words, in fields that tabs separate; models/README.md
+//! A line of the list holds what its words are and the words, in fields that tabs separate; models/names.py
 //! has the table. What a word is by its counts (`name`, `maybe`, `rare`, `some`) becomes a byte a row of the
 //! vocabulary, and all other lines stay text: some of their words are not listed. What follows for two
 //! texts is not known here.
