@@ -53,12 +53,11 @@ pub struct Event {
     pub score: Option<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Box<str>>,
-    /// The event that this item was of before the last merge or split by which it moved or is counted
-    /// otherwise.
+    /// The event of this item before the last merge or split that moved it or counts it otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Box<str>>,
-    /// When that event was merged into this one, in milliseconds since 1970; of several that are merged at
-    /// once the later ones some later.
+    /// When that event was merged into this event, in milliseconds since 1970. Of several events that are
+    /// merged at once each has a later time than the event before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_at: Option<i64>,
     /// Whether the event began to burst with this item.

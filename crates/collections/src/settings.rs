@@ -21,10 +21,10 @@ pub struct Settings {
     /// Items older than this many milliseconds are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
-    /// How many milliseconds the collection's clock is behind the server's: as far as the item was behind
-    /// it that was least so when it was added. A replay of old texts has the clock of those days, a live
-    /// stream the server's; and no item stays longer than `ttl_ms` after it was added. A collection without
-    /// items has none. No caller sets it.
+    /// How many milliseconds the collection's clock is behind the server's: the smallest delay of any item,
+    /// from its time to its addition. So a replay of old texts has the clock of those days, a live stream
+    /// the server's, and no item stays longer than `ttl_ms` after its addition. A collection without items
+    /// has none. No caller sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_ms: Option<i64>,
 }

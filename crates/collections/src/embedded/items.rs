@@ -173,7 +173,7 @@ impl Items {
         self.bytes = bytes + self.table.len() * self.time_bytes();
     }
 
-    /// Bytes that changes take, without what they free.
+    /// The bytes that changes take; what they free is not subtracted.
     pub(super) fn bytes_of(&self, changes: &[Change]) -> usize {
         let (mut bytes, mut items, mut each) = (0, self.table.len(), self.time_bytes());
         for change in changes {

@@ -111,7 +111,7 @@ impl Cost {
         bound: None,
     };
 
-    /// Of tokens of both texts: they are sorted, and those of one are looked up in the other.
+    /// The cost of tokens of both texts: they are sorted, and those of one text are looked up in the other.
     pub(crate) const TOKENS: Self = Self {
         pair: |n, m, _| (n + m) * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
         candidate: |n, m, _| m * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
@@ -119,9 +119,9 @@ impl Cost {
     };
 }
 
-/// A word's place in an order by idf.
+/// The cost of a word's position in an order by idf.
 const A_PLACE: u64 = 2000;
-/// A token among others that are sorted by their keys.
+/// The cost of a token that is sorted among others by their keys.
 const A_SORTED_TOKEN: u64 = 800;
 /// A token looked for among those of another text.
 const A_TOKEN_FOUND: u64 = 300;

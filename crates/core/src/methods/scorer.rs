@@ -97,7 +97,7 @@ pub trait Against: Send {
     /// calls before; one of a [`RankList`] depends on all of `many`.
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
 
-    /// [`Against::score`] of texts of which the method made these seats; the same, bit for bit.
+    /// Scores as [`Against::score`] does, bit for bit, by the seats that the method made of the texts.
     fn score_seated(
         &mut self,
         many: &[Phrase<'_>],

@@ -59,7 +59,7 @@ impl Key {
     #[inline]
     pub(crate) fn new(string: &[u8]) -> Self {
         let length = string.len();
-        // Two loads that meet or overlap, where the bytes are the same.
+        // The two loads together hold every byte; where they overlap they agree.
         let bytes = match (string.first_chunk::<8>(), string.last_chunk::<8>()) {
             _ if length > LONGEST => return Self::default(),
             (Some(first), Some(last)) => {
@@ -193,7 +193,7 @@ impl Lines {
         if found != EMPTY { Some(found) } else { self.find_behind(key, home) }
     }
 
-    /// The number of a string that is not in its own line.
+    /// The number of a string that did not fit into its own line and stands in one of the lines behind it.
     #[cold]
     fn find_behind(&self, key: Key, home: usize) -> Option<u32> {
         let mut at = home;

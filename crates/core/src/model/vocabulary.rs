@@ -307,7 +307,7 @@ impl VocabularyTables {
         }
     }
 
-    /// The tables seen as the vocabulary they will be.
+    /// The tables as the vocabulary that is read from them later.
     pub fn view(&self) -> Vocabulary<'_> {
         Vocabulary::new(&self.bytes, &self.offsets, &self.index, self.max_probe)
     }

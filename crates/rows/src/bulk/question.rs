@@ -72,7 +72,7 @@ impl Question<'_> {
         }
     }
 
-    /// What a row has for a text that is missing. Without a candidate it still belongs to its query.
+    /// The text of a row that lacks it. A row without a candidate still belongs to its query.
     pub(super) fn missing(&self, place: usize, name: &str) -> Result<String, String> {
         match self.task {
             Task::Rank { .. } if place == 1 => Ok(String::new()),

@@ -186,8 +186,8 @@ impl<'e> Judge<'e> {
         Ok(highest)
     }
 
-    /// The scores of the method that counts opposites, which is asked only where the one that ignores them
-    /// says enough: the others are no matches.
+    /// The scores of the method that counts opposites. Only pairs that score enough by the method that
+    /// ignores opposites are scored: no other pair is a match.
     fn scores_counting<T: AsRef<str>>(
         &self,
         texts: &[T],

@@ -157,7 +157,7 @@ impl Run<'_, '_> {
         Ok((counts, Buckets::new(&centres, judge.dims)))
     }
 
-    /// The keys of all texts, each with the place of its text among those kept.
+    /// The keys of all texts, each with the index of its text in `Kept`.
     fn blocks(
         &mut self,
         counts: &WordCounts,

@@ -12,7 +12,7 @@ use crate::engine::{Engine, Oppositions, Query, QueryError, Ranked, Ranking};
 pub struct PageOptions {
     /// How many of the first results are skipped.
     pub offset: usize,
-    /// Most results after those; `None` means all.
+    /// Most results behind the offset; `None` means all.
     pub top_k: Option<usize>,
     /// The similarity at which a candidate is a duplicate of a better one.
     pub collapse: Option<f32>,

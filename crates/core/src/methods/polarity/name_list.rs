@@ -403,7 +403,7 @@ impl Code {
     const ALL: [Self; 3] = [Self::Letter, Self::Roman, Self::Digits];
 
     fn new(word: &str) -> Option<Self> {
-        // A room: 4b.
+        // A number and a letter name a room, such as 4b.
         let [digits @ .., b'a'..=b'h'] = word.as_bytes() else { return Self::begun(word) };
         let is_room = matches!(digits.len(), 1..=3) && digits.iter().all(u8::is_ascii_digit);
         if is_room { Some(Self::Digits) } else { Self::begun(word) }

@@ -593,8 +593,8 @@ impl Pair<'_> {
             && rest(0).map(|(_, token)| token.key).eq(rest(1).map(|(_, token)| token.key))
     }
 
-    /// Whether two runs make texts say different things; `extra` runs stand beside them. How far
-    /// the rest agrees is asked for where it decides.
+    /// Whether two runs make the texts say different things; `extra` counts the runs beside them.
+    /// How far the rest of the texts agrees is computed only if it decides.
     fn differ(
         &self,
         run: &Features,

@@ -75,7 +75,7 @@ pub struct Settings {
     pub number: f64,
     /// What exchanged roles weigh.
     pub roles: f64,
-    /// What names weigh of which each text has one that the other lacks.
+    /// The weight of names, if each text has a name that the other lacks.
     pub name: f64,
     /// Up to so many words a text the weights are whole; in longer ones a single word says less of all.
     pub words: f64,

@@ -202,7 +202,7 @@ fn score([one, other]: [&Side; 2], covered: &[Vec<f32>; 2]) -> f64 {
 }
 
 impl Coverage {
-    /// What a word counts: its length over how often its own text repeats it.
+    /// The weight of a word: the length of its vector over the number of its repetitions in the text.
     fn weight(&self, length: f32, repeated: f64) -> f64 {
         positive_ratio(self.length.power(f64::from(length)), repeated)
     }

@@ -86,7 +86,7 @@ pub struct PhraseMemory {
 #[derive(Debug, Default)]
 struct Made {
     keys: Vec<u64>,
-    /// Their rows, one after another.
+    /// The rows of the words, one after another.
     rows: Vec<f32>,
     /// The rows as bytes with scales, if the model's rows are bytes.
     bytes: Vec<i8>,
@@ -337,7 +337,7 @@ impl<'m> Phrase<'m> {
         })
     }
 
-    /// What tells a token that is not listed apart.
+    /// A key that tells an unlisted token from all other tokens.
     pub(crate) fn key_of_unlisted(token: &str) -> u64 {
         unknown::fnv1a(token.as_bytes()) | UNLISTED
     }

@@ -158,7 +158,7 @@ pub struct ByteRows<'r> {
     count: usize,
     rows: Vec<&'r [i8]>,
     factors: Vec<f32>,
-    /// The loops that multiply them, and the data prepared for that.
+    /// The loops that multiply the rows, and data prepared for these loops.
     loops: Loops,
     prepared: Prepared,
 }
