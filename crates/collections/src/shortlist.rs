@@ -2,10 +2,10 @@
 
 use cognate::Method;
 
-/// Largest collection of which every item is scored by a method whose best items are nearly all on
-/// a shortlist, and by fusions, whose shortlists also have the best by an index.
+/// Largest collection whose items are all scored by fusions, whose shortlists also have the best by
+/// an index, and by methods whose best items are nearly all on a shortlist.
 pub const MAX_READ: usize = 5_000;
-/// Largest collection of which every item is scored by other methods.
+/// Largest collection whose items are all scored by other methods.
 pub const MAX_SCORED: usize = 200_000;
 /// Default length of a shortlist.
 pub const SHORTLIST_LENGTH: usize = 1_000;

@@ -201,7 +201,7 @@ impl EventIds {
         }
     }
 
-    /// Drops events of which the window has no item.
+    /// Drops events without an item in the window.
     fn forget_events(&mut self, is_known: impl Fn(u64) -> bool) {
         self.events.retain(|&event, _| is_known(event));
         self.numbers.retain(|_, event| is_known(*event));

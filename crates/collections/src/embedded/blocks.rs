@@ -97,7 +97,7 @@ impl<B> BlockMaker<'_, B> {
         if self.fresh.is_empty() {
             return;
         }
-        // Drops blocks of which all items have left.
+        // Drops blocks whose items have all left.
         let first = self.collection.first_number().map_or(0, |number| number / BLOCK);
         let mut kept = self.store.0.lock();
         match kept.as_mut().filter(|(known, _)| *known == self.fingerprint) {

@@ -52,7 +52,7 @@ pub(super) struct Items {
     pub(super) settings: Settings,
     /// Bytes of memory of all items, with their index entries.
     pub(super) bytes: usize,
-    /// Time of the last merge of which the collection had items.
+    /// Time of the last merge that moved items of the collection.
     pub(super) last_move: i64,
 }
 

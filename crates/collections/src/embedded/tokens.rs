@@ -149,8 +149,8 @@ impl EmbeddedCollection {
         self.counted_with(meant, best, (by, &[Tokens::Some, Tokens::None]), cancel)
     }
 
-    /// The same for items that have tokens of the texts, or none, in this order; without the last
-    /// group where none of it is among the best.
+    /// As [`Self::counted`], for items that have tokens of the texts, or none, in this order;
+    /// without the last group if none of it is among the best.
     fn counted_with(
         &self,
         meant: &Wanted,

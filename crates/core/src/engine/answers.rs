@@ -109,7 +109,7 @@ pub struct Scores {
     pub unscored: Vec<usize>,
     /// The reason of each unscored pair.
     pub reasons: Vec<Reason>,
-    /// Pairs of which a text was cut short.
+    /// Pairs with a text that was cut short.
     pub truncated: Vec<usize>,
     /// For each pair the shares of listed words of both texts, if requested.
     pub known: Vec<[f32; 2]>,

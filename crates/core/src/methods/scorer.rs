@@ -115,8 +115,8 @@ pub trait Against: Send {
         false
     }
 
-    /// The score of the text with tokens in any order, which is that of a text of them; for a method of
-    /// which the scores of tokens are [counted](crate::methods::Method::counted).
+    /// The score of the text with a text of these tokens, for a method whose scores of tokens are
+    /// [counted](crate::methods::Method::counted).
     fn score_bag(&self, _bag: &TokenBag) -> Option<f32> {
         None
     }

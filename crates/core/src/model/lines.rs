@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn strings_that_were_chosen_to_belong_in_the_same_line_have_no_lines() {
-        // Strings of which 400, as well as 300, have 256 lines.
+        // 400 of these strings would have 256 lines, as would 300.
         let home = |string: &String| Key::new(string.as_bytes()).hash() >> 32 & 255;
         let numbers = || (0..).map(|n: u32| n.to_string());
         let first: Vec<String> = numbers().filter(|string| home(string) == 0).take(400).collect();

@@ -56,7 +56,7 @@ pub struct Decision {
 pub struct Considered {
     /// The number of the text that the event began with.
     pub event: u64,
-    /// Its score, of which `step` was taken.
+    /// The score of the event, less `step`.
     pub score: f32,
     /// How many of its texts spoke for it.
     pub votes: usize,

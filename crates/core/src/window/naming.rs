@@ -32,7 +32,7 @@ const TERM_BYTES: usize = 64;
 const MIN_TEXTS: u32 = 2;
 /// The share of the language that a word makes up which the model did not count, or more rarely than that.
 const RARE: f64 = 1e-6;
-/// Bits of information of texts of which the half is taken for chatter.
+/// A text with this many bits of information counts as half chatter.
 const HALF_BITS: f64 = 100.0;
 
 /// The terms of one text, each once.

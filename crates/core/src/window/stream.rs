@@ -67,7 +67,7 @@ pub enum AddPolicy {
 }
 
 impl AddPolicy {
-    /// Whether a text is added of which this was decided.
+    /// Whether a text with this decision is added.
     pub fn adds(self, decision: &Decision) -> bool {
         match self {
             Self::All => true,
@@ -171,10 +171,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         Ok(decisions)
     }
 
-    /// The same, and for each text why. Those are added that the policy says.
-    ///
-    /// Before each text is decided `go_on` is asked. Once that says no, no further text is decided, and the
-    /// stream is not whole: whoever gives up drops it.
+    /// Follows texts and says for each why it has its event. Texts are added as the policy says. `go_on` is
+    /// asked before each text; once it says no, no further text is decided, and the caller drops the
+    /// stream, which is not whole.
     pub fn follow_with(
         &mut self,
         items: &[Item<'_>],

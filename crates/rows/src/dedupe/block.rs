@@ -115,7 +115,7 @@ impl Judge<'_> {
         })
     }
 
-    /// The same for texts that `read` gets by their places in the block.
+    /// Compares texts that `read` gets by their positions in the block.
     pub(super) fn compare<T: AsRef<str>, E: From<QueryError>>(
         &self,
         key: u64,

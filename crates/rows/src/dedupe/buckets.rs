@@ -38,7 +38,7 @@ pub struct Centres {
     pub centres: Vec<f32>,
 }
 
-/// Vectors as bytes, of which those nearest to others are looked for.
+/// Vectors as bytes, among which the nearest to others are looked for.
 pub(super) struct Rows {
     pub(super) shelf: Shelf,
     count: usize,

@@ -18,8 +18,8 @@ const MIN: f32 = 1e-3;
 /// How far below the threshold the cosine of a pair may be if another method scores the pair: in 1
 /// of 400 pairs of tweets with a `coverage-blend` score of 0.8 or more it is still lower.
 const MARGIN: f32 = 0.1;
-/// The same where words are compared beside, which find copies of a lower cosine: 35,196 of the 35,197 pairs are
-/// still found among recombined tweets at 0.08, and 35,177 at 0.06.
+/// The margin if words are compared as well, which find copies of a lower cosine: 35,196 of the 35,197 pairs
+/// are still found among recombined tweets at 0.08, and 35,177 at 0.06.
 const MARGIN_BESIDE_WORDS: f32 = 0.07;
 
 pub struct Judge<'e> {

@@ -43,7 +43,7 @@ const GROWN: [u64; 3] = [10, 100, 1000];
 const MAX_GROWN: usize = 16;
 /// Pause between reads of a collection.
 const POLL: Duration = Duration::from_millis(200);
-/// The same for a collection in a database.
+/// Pause between reads of a collection in a database.
 const REMOTE_POLL: Duration = Duration::from_secs(1);
 /// Longest time without a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);

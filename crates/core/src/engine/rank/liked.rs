@@ -48,7 +48,7 @@ pub struct Likes<'t> {
 }
 
 impl<'t> Likes<'t> {
-    /// Texts of equal weight, of which the best score counts.
+    /// Texts of equal weight; the best score with one of them counts.
     pub fn any_of(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let liked = texts.into_iter().map(|text| Liked { text: text.into(), weight: 1.0 });
         Self { liked: liked.collect(), ..Self::default() }

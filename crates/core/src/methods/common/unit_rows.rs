@@ -48,7 +48,7 @@ pub(crate) struct Products<'w> {
 }
 
 impl<'w> Products<'w> {
-    /// A matrix whose rows are `stride` numbers apart, of which the first `columns` count.
+    /// A matrix whose rows are `stride` numbers apart; the first `columns` of each count.
     pub(crate) fn new(numbers: &'w [f32], stride: usize, columns: usize) -> Self {
         Self { numbers, stride, columns }
     }

@@ -39,7 +39,7 @@ impl TokenBag {
         self.count();
     }
 
-    /// The same from sorted keys.
+    /// Reads a bag of tokens from sorted keys.
     pub(crate) fn read_sorted(&mut self, keys: &[u64]) {
         self.sorted.clear();
         self.sorted.extend_from_slice(keys);

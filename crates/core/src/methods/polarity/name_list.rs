@@ -82,7 +82,7 @@ const ENDINGS: [&str; 3] = ["ending", "vowel-ending", "form"];
 pub(super) struct Known {
     pub(super) flags: u8,
     kinds: u8,
-    /// The group, of which only one can be meant, and which of it this word is.
+    /// The word's group, of which a text can mean only one entry, and the word's entry in it.
     pub(super) group: Option<[u16; 2]>,
     /// Lines by which it names the same as others.
     pub(super) same: Vec<u32>,

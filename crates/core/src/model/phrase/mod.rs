@@ -401,8 +401,8 @@ impl<'m> Phrase<'m> {
         self.vectors.scale(&self.memory.bag, &self.memory.made.scales, weights);
     }
 
-    /// Whether no vector of these words is longer than [`LONGEST`] or holds what is no number, as is
-    /// certain of a model of which every byte was checked.
+    /// Whether every vector of these words is finite and at most [`LONGEST`], which is certain if
+    /// every byte of the model was checked.
     pub fn has_sound_rows(&self) -> bool {
         let sound = |word: &Word| vector::norm(self.row(*word)) <= LONGEST;
         self.model.verified() == Verify::Full || self.words().iter().all(sound)

@@ -146,7 +146,7 @@ struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Scores texts of which the memberships of words in their own text are known, or are made here.
+    /// Scores texts; the memberships of words in their own text are known, or are made here.
     fn score_with(
         &mut self,
         many: &[Phrase<'_>],
@@ -374,8 +374,8 @@ impl<'q> ForMany<'q> {
         self.met.learn(&buffers.products, stride);
     }
 
-    /// The text against another of which all words were met: they have the places from `first` on, and
-    /// these memberships in their own text.
+    /// Scores the text against another text whose words were all met: they have the positions from
+    /// `first` on, and these memberships in their own text.
     fn score(
         &self,
         method: &Dynamax,
