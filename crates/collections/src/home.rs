@@ -378,7 +378,7 @@ pub struct CollectionInfo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// Items removed to make room for newer ones.
+    /// Items removed to make room for newer items.
     pub evicted: u64,
     /// Items removed because they were too old.
     pub outlived: u64,

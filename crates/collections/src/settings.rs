@@ -114,7 +114,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Refuses if any of these items is one that no collection accepts.
+    /// Refuses if no collection accepts one of these items.
     pub(super) fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
         items.iter().enumerate().try_for_each(|(index, item)| {
             let checked = item.check(self.text_bytes);

@@ -489,7 +489,7 @@ fn reader(
     Reader { topic, liked: drawn, known: Vec::new(), wanted }
 }
 
-/// Texts with their grades; a text with two grades keeps the better one.
+/// Texts with their grades; a text with two grades keeps the better grade.
 fn merged(texts: impl Iterator<Item = (usize, u32)>) -> BTreeMap<usize, u32> {
     let mut grades = BTreeMap::new();
     for (text, grade) in texts {

@@ -78,7 +78,7 @@ const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
 /// consecutive numbers without a time: `None`.
 pub fn of_snowflake(id: &str) -> Option<i64> {
     let number: i64 = id.trim().parse().ok().filter(|&number: &i64| number > 0)?;
-    // The consecutive numbers stayed below this one.
+    // The consecutive numbers stayed below this number.
     (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKES_FROM))
 }
 

@@ -23,7 +23,7 @@ pub(super) trait Storage: Debug + Send + Sync {
 
     fn is_folder(&self, path: &Path) -> io::Result<bool>;
 
-    /// Makes an empty file or empties an existing one, for reading and writing.
+    /// Makes an empty file or empties an existing file, for reading and writing.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;

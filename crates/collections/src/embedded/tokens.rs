@@ -29,7 +29,7 @@ pub(super) struct TokenBlock {
     /// Items that the numbers below cannot describe: without tokens, or with more than they can
     /// count.
     apart: Bits,
-    /// Number of tokens of each item, and number of different ones.
+    /// Number of tokens of each item, and number of its different tokens.
     sizes: Vec<[u16; 2]>,
     longest: u16,
     /// Every token once, by its key, in order.

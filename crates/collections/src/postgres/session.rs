@@ -11,7 +11,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::CollectionError;
 
-/// Most prepared statements of a connection. Filters make ever new ones.
+/// Most prepared statements of a connection. Filters make ever new statements.
 const MAX_STATEMENTS: usize = 256;
 
 pub(super) type Statements = HashMap<Box<str>, Statement>;

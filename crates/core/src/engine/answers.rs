@@ -152,7 +152,7 @@ pub struct Ranking {
     pub query_known: Option<f32>,
     /// The measure that scored.
     pub measure: Measure,
-    /// Number of scored candidates; the other scorable ones could not have been in the results.
+    /// Number of scored candidates; the other scorable candidates could not have been results.
     pub scored: usize,
     /// Counts of what was read, without the query.
     pub counts: Counts,

@@ -174,7 +174,7 @@ impl Place {
 impl QueryError {
     /// Says that no method has this name.
     pub(crate) fn unknown_method(name: &str) -> Self {
-        // Names are short; a long one is not repeated whole.
+        // Names are short; a long name is not repeated whole.
         let short = name.trim().chars().take(64).collect();
         Self::UnknownMethod { name: short, nearest: Method::nearest(name) }
     }

@@ -54,15 +54,15 @@ pub struct Explanation {
     pub truncated: [bool; 2],
     /// The share of listed words of either text.
     pub known: [f32; 2],
-    /// Words of the one text that have a vector.
+    /// Words of the first text that have a vector.
     pub one: Vec<ExplainedWord>,
     /// Words of the other.
     pub other: Vec<ExplainedWord>,
-    /// Tokens of the one text without a known word.
+    /// Tokens of the first text without a known word.
     pub one_unknown: Vec<UnknownToken>,
     /// Tokens of the other.
     pub other_unknown: Vec<UnknownToken>,
-    /// Cosines of the words' vectors: a row a word of the one text.
+    /// Cosines of the words' vectors: a row a word of the first text.
     pub cosines: Vec<Vec<f32>>,
     /// The shares that add up to the score, if the score divides into words.
     pub shares: Option<Shares>,

@@ -77,7 +77,7 @@ impl Query {
         }
     }
 
-    /// The method that scores: where opposites are ignored, the one that does not count them.
+    /// The method that scores: where opposites are ignored, a method that does not count them.
     pub(super) fn scored_by(&self) -> Method {
         let plain = self.method.info().ignoring_opposites;
         plain.filter(|_| self.opposites == Some(Opposites::Ignore)).unwrap_or(self.method)

@@ -151,7 +151,7 @@ impl Measure {
         }
     }
 
-    /// The similarity of two vectors, larger for more similar ones.
+    /// The similarity of two vectors, larger for more similar vectors.
     pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
         match self {
             Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
@@ -185,7 +185,7 @@ impl Method {
         Self::ALL.iter().copied().find(|method| method.name() == wanted)
     }
 
-    /// The three names or aliases that look most like a misspelt one.
+    /// The three names or aliases that look most like a misspelt name.
     pub fn nearest(name: &str) -> [&'static str; 3] {
         let wanted = canonical(name);
         let names = Self::ALL.iter().map(|method| method.name());
@@ -197,7 +197,7 @@ impl Method {
 }
 
 fn canonical(name: &str) -> String {
-    // Names are short; a long one is no name, and is not worth the copying.
+    // Names are short; a long text is no name, and is not worth the copying.
     let short: String = name.trim().chars().take(64).collect();
     let plain = short.to_lowercase().replace('_', "-");
     let alias = ALIASES.iter().find(|(alias, _)| *alias == plain);

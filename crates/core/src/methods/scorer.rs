@@ -141,7 +141,7 @@ pub trait Against: Send {
         None
     }
 
-    /// How the text that was scored last is opposed to this one. `None` if the method does not look.
+    /// How the text that was scored last is opposed to this text. `None` if the method does not look.
     fn opposed(&self) -> Option<Oppositions> {
         None
     }
@@ -193,7 +193,7 @@ impl<M: Compare> DynCompare for M {
     }
 }
 
-/// Scores the only text that a prepared one is compared with.
+/// Scores the only text that a prepared text is compared with.
 fn only(
     mut against: impl Against,
     other: &Phrase<'_>,
@@ -356,7 +356,7 @@ impl Against for WholeList<'_> {
 /// method that [`crate::methods::Reads::Tokens`] there is a number a token that was read, in place of a word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Shares {
-    /// One number a word of the one text.
+    /// One number a word of the first text.
     pub one: Vec<f32>,
     /// One number a word of the other.
     pub other: Vec<f32>,
@@ -387,7 +387,7 @@ pub struct Scratch {
     pub(crate) one_gram: Vec<f32>,
     pub(crate) other_gram: Vec<f32>,
     pub(crate) cross: Vec<f32>,
-    /// Numbers a word of the one text.
+    /// Numbers a word of the first text.
     pub(crate) one_numbers: Vec<f32>,
     pub(crate) other_numbers: Vec<f32>,
     pub(crate) masses: [Vec<f64>; 3],

@@ -264,7 +264,7 @@ impl<'m> Vocabulary<'m> {
         }
     }
 
-    /// The idf of a word, or of an unknown one. `None` when the model has no idf at all.
+    /// The idf of a word, or of an unknown word. `None` when the model has no idf at all.
     pub fn idf(&self, id: Option<WordId>) -> Option<f32> {
         let table = self.idf?;
         match id.and_then(|id| table.get(id as usize)) {

@@ -68,7 +68,7 @@ fn byline(rules: &Normalisation, text: &str) -> Option<usize> {
             _ => {}
         }
         let small = !is_name(word);
-        // The last word of a byline is none of the small ones.
+        // The last word of a byline is not a small word.
         is_set &= !small || count > 0 && letters(word) <= JOINER;
         (begins_small, count) = (small, count + 1);
     }

@@ -47,7 +47,7 @@ pub struct Decision {
     pub nearest: Option<Near>,
     /// Whether the text is a duplicate of `nearest`.
     pub duplicate: bool,
-    /// Whether its event begins to burst with the text, of one that was added.
+    /// Whether the event begins to burst with the text, if it was added.
     pub bursts: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Events {
     known: HashMap<u64, Event>,
 }
 
-/// Most texts of an event whose mean is its centre: the last ones.
+/// The mean of at most this many last texts of an event is its centre.
 const CENTRE_TEXTS: usize = 16;
 
 #[derive(Debug, Clone, Copy)]

@@ -267,7 +267,7 @@ impl Window {
         }
     }
 
-    /// Whether the window before a text holds an earlier one.
+    /// Whether the window before a text holds an earlier text.
     fn keeps(&self, (number, place): (u64, usize), before: &Question) -> bool {
         before.number - number <= self.limits.last as u64
             && self.reach(self.times[before.place]).contains(&self.times[place])

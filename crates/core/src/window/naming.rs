@@ -105,7 +105,7 @@ pub struct TermCounts {
 }
 
 impl TermCounts {
-    /// Counts a text. Of more than `most` terms the rare ones are forgotten.
+    /// Counts a text. Of more than `most` terms the rare terms are forgotten.
     pub fn add(&mut self, terms: &Terms, most: usize) {
         self.texts += 1;
         self.bits += terms.bits;

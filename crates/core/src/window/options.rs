@@ -49,7 +49,7 @@ pub struct Options<'o> {
 pub enum Least {
     /// This one.
     Number(f64),
-    /// The one that was found for the model and the method that scores.
+    /// The threshold that was found for the model and the method that scores.
     Calibrated,
 }
 

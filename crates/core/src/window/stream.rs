@@ -41,7 +41,7 @@ pub struct Reasons<'f> {
 }
 
 impl Reasons<'_> {
-    /// The event of a text of the window, as it was when this one was decided.
+    /// The event of a text of the window, as it was when this text was decided.
     pub fn event_of(&self, number: u64) -> Option<u64> {
         (self.event_of)(number)
     }
@@ -194,7 +194,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 AddPolicy::New | AddPolicy::None => self.window.look_up(&entries, nearest, floor),
             };
             for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
-                // One that is not added yet is the next.
+                // A text that is not added yet is the next.
                 let number = before + if policy == AddPolicy::All { at as u64 } else { 0 };
                 let text_of = |number| self.text(number);
                 if let Some(opposites) = self.settings.drop_opposed {

@@ -537,7 +537,7 @@ impl Quantiser {
     }
 }
 
-/// Reads a shape, which must equal this one, and returns the offset after it.
+/// Reads a shape, which must equal the given shape, and returns the offset after it.
 fn shape(scan: &mut Scan, rows: u64, dims: usize) -> Result<(u64, (i64, i64)), ReadError> {
     let at = scan.position();
     let shape = (scan.i64("rows")?, scan.i64("columns")?);

@@ -163,7 +163,7 @@ fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     None
 }
 
-/// Texts that are near enough to a later one, with the product of both.
+/// Texts that are near enough to a later text, with the product of both.
 type Earlier = Vec<(u32, f32)>;
 
 /// Leaves those to score, in rising order.
@@ -255,7 +255,7 @@ impl<'r> Near<'r> {
         }
     }
 
-    /// Compares the rows at these indices with earlier ones among the first `head`.
+    /// Compares the rows at these indices with earlier rows among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
         if self.least_shared <= 1.0 {
             self.compare_words(places, head);

@@ -52,7 +52,7 @@ pub(super) struct Mark {
 }
 
 impl<'e> Judge<'e> {
-    /// Prepares the comparison by the chosen method; refuses an unsuitable one.
+    /// Prepares the comparison by the chosen method; refuses an unsuitable method.
     pub fn new(engine: &'e Engine, search: &Search) -> Result<Self, DedupeError> {
         let query = search.query;
         let info = query.method.info();

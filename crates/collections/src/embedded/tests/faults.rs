@@ -67,7 +67,7 @@ fn what_is_handed_over_is_left_alone() {
         disk.fail(0..0);
         let is_left = disk.is_unlocked(Path::new(LOG));
         left += usize::from(is_left);
-        // Otherwise the next process gets it once this one ends.
+        // Otherwise the next process gets it once this process ends.
         let disk = if is_left { disk } else { disk.killed() };
         let new = open(&disk).unwrap();
         new.named("news").unwrap().put(one(1, "the river"), 0).unwrap();

@@ -213,7 +213,7 @@ impl Simulated {
         self.state().dead.is_some()
     }
 
-    /// The disk as another process finds it after this one was killed.
+    /// The disk as another process finds it after this process was killed.
     pub(super) fn killed(&self) -> Self {
         let mut state = self.state();
         let nodes = state.dead.take().unwrap_or_else(|| state.nodes.clone());

@@ -186,7 +186,7 @@ impl<'e> Sides<'e> {
 }
 
 impl Sides<'_> {
-    /// The texts that have what the method needs, and the weights of the liked ones.
+    /// The texts that have what the method needs, and the weights of the liked texts.
     pub(super) fn known(&self) -> impl Iterator<Item = (&AskedText<'_>, Option<f32>)> + Clone {
         let liked = self.liked.iter().map(|(one, weight)| (one, Some(*weight)));
         let disliked = self.disliked.iter().map(|one| (one, None));
@@ -239,7 +239,7 @@ impl Sums {
         self.disliked.resize(candidates, None);
     }
 
-    /// Adds the scores with one text, a liked one if it has a weight.
+    /// Adds the scores with one text, which is liked if it has a weight.
     pub(super) fn add(&mut self, scores: &[f32], weight: Option<f32>, strategy: Strategy) {
         let Some(weight) = weight.map(f64::from) else {
             for (worst, &score) in self.disliked.iter_mut().zip(scores) {

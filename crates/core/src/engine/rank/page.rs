@@ -14,7 +14,7 @@ pub struct PageOptions {
     pub offset: usize,
     /// Most results behind the offset; `None` means all.
     pub top_k: Option<usize>,
-    /// The similarity at which a candidate is a duplicate of a better one.
+    /// The similarity at which a candidate is a duplicate of a better candidate.
     pub collapse: Option<f32>,
     /// Whether, and how much, results should differ.
     pub diversify: Option<Diversify>,
@@ -67,7 +67,7 @@ pub enum Side {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SharedWord))]
 pub struct WordShare {
-    /// The token, as it was looked up; of several forms the one that adds most.
+    /// The token, as it was looked up; of several forms the form that adds most.
     pub token: String,
     /// Which text it stands in.
     pub of: Side,

@@ -90,7 +90,7 @@ fn place(key: u64) -> Option<usize> {
     u32::try_from(key).ok().map(|id| id as usize)
 }
 
-/// Weighted tokens by which posts are scored: a query, or an expanded one.
+/// Weighted tokens by which posts are scored: a query, or an expanded query.
 pub(crate) struct WeightedTokens {
     tokens: Vec<Weighted>,
 }

@@ -94,7 +94,7 @@ struct Features {
     /// Both are known of countries, or of one group.
     known: bool,
     shared: bool,
-    // Of the one run and of the other.
+    // Of both runs.
     strong: [bool; 2],
     maybe: [bool; 2],
     some: [bool; 2],
@@ -300,7 +300,7 @@ impl Pair<'_> {
         (!left.contains(&0)).then_some(Left { left, partners })
     }
 
-    /// The token of the other text that names the same as this one.
+    /// The token of the other text that names the same as this token.
     fn partner(&self, side: usize, place: usize, partners: &[Option<u8>; MAX]) -> Option<usize> {
         let token = self.token(side, place)?;
         let stands = || self.texts[1 - side].tokens.iter().rposition(|other| other.equals(token));
@@ -757,7 +757,7 @@ fn plain(word: &str) -> [String; 2] {
     [base, pairs.iter().fold(word.to_owned(), |word, (from, to)| word.replace(*from, to))]
 }
 
-/// Whether two neighbours of the one have changed places in the other.
+/// Whether two neighbours in `x` have changed places in `y`.
 fn is_swap(x: &[u8], y: &[u8]) -> bool {
     let mut differ = (0..x.len().min(y.len())).filter(|at| x[*at] != y[*at]);
     let (Some(a), Some(b), None) = (differ.next(), differ.next(), differ.next()) else {

@@ -16,7 +16,7 @@ const NOON: u64 = 12 * ONE;
 pub(super) struct Signs {
     pub(super) negators: Vec<u32>,
     pub(super) opposable: Vec<(u32, WordId)>,
-    /// Words that are not listed, and the listed ones that they turn around.
+    /// Words that are not listed, and the listed words that they turn around.
     pub(super) turned: Vec<(u32, WordId)>,
     /// Numbers, in millionths.
     pub(super) numbers: Vec<(u32, u64)>,

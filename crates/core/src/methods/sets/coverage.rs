@@ -280,7 +280,7 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Compares the text with a seated one; gives back what the words of the text count. How far either
+    /// Compares the text with a seated text; gives back what the words of the text count. How far either
     /// covers the other stands in the memory.
     fn meet(&mut self, other: &Seat<'_>, scratch: &mut Scratch) -> &Side {
         let Scratch { products, unit_rows: [memory, _], coverage, .. } = scratch;
