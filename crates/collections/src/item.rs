@@ -46,9 +46,9 @@ pub struct Item {
 pub struct Event {
     /// The name of the item that it began with.
     pub id: Box<str>,
-    /// Its items when this one joined it, with this one.
+    /// The event's number of items when this item joined, with this item.
     pub size: u64,
-    /// Its score, or that of the best event that the item did not join.
+    /// The score of the event, or of the best event that the item did not join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -44,7 +44,7 @@ pub struct FastTextReader {
     ngram_rows: u64,
     ngrams: Option<NGrams>,
     kept: Option<KeptNGrams>,
-    /// Its end was checked against the size of the file.
+    /// The end of the matrix was checked against the size of the file.
     matrix: Matrix,
     next_word: u64,
     next_bucket: u64,

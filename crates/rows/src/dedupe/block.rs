@@ -209,7 +209,7 @@ impl<'r> Near<'r> {
         };
         if let Some(near) = self.found.get_mut(later).filter(|_| (self.wanted)(one, other)) {
             near.push((earlier as u32, product));
-            // What is left out now would be left out at the end.
+            // Texts that are left out now would be left out at the end.
             if near.len() > 2 * (FIRST + NEAREST) {
                 fewer(near);
             }

@@ -44,7 +44,7 @@ pub struct Judge<'e> {
     pub(super) explain: bool,
 }
 
-/// What is compared of a text before its words are.
+/// The part of a text that is compared before its words.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     pub(super) vector: Probe,
@@ -156,7 +156,7 @@ impl<'e> Judge<'e> {
         self.copies.is_some()
     }
 
-    /// What pairs are asked by, and what makes a score of the answer; the highest counts.
+    /// The queries for pairs, each with what makes a score of the answer; the highest counts.
     pub(super) fn asked(&self) -> impl Iterator<Item = (&Query, fn(f32) -> f32)> {
         let own: (_, fn(f32) -> f32) = (&self.query, |score| score);
         let copies = self.copies.iter().map(|query| (query, dice as fn(f32) -> f32));

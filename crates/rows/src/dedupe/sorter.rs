@@ -93,7 +93,7 @@ impl Entry {
         (self.major, self.minor)
     }
 
-    /// What stands in a run before its bytes: its key, and how many bytes follow.
+    /// The head of a record in a run: its key, and how many bytes follow.
     fn head(&self) -> u128 {
         u128::from(self.major) | u128::from(self.minor) << 64 | u128::from(self.count) << 96
     }

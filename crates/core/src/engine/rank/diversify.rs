@@ -37,10 +37,10 @@ pub(super) const MAX_TOKENS: usize = 1 << 16;
 
 /// A candidate of the pool that is not chosen yet.
 struct Left {
-    /// Its index in the order of scores.
+    /// The candidate's index in the order of scores.
     place: usize,
     ranked: Ranked,
-    /// Its similarity to the most similar chosen candidate.
+    /// The candidate's similarity to the most similar chosen candidate.
     nearest: Option<f32>,
 }
 

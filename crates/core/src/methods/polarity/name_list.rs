@@ -63,7 +63,7 @@ pub(super) mod flag {
     pub const ALSO: u8 = 1 << 1;
     /// Of its group only with a capital or behind a word that says when: may, march, fall.
     pub const DOUBTFUL: u8 = 1 << 2;
-    /// It says when: in, since, next.
+    /// The word says when: in, since, next.
     pub const WHEN: u8 = 1 << 3;
     /// Passed over where the words beside names are compared: the, our, mr.
     pub const ARTICLE: u8 = 1 << 4;
@@ -108,13 +108,13 @@ const KINDS: u32 = 3;
 const ALL_KINDS: u32 = 0b11111;
 const CODE: u32 = 8;
 const ALL_CODES: u32 = 0b11;
-/// It may be what a text names and another does not, however it is written.
+/// The word may be a name that one text has and another lacks, however it is written.
 const CANDIDATE: u32 = 1 << 10;
-/// It may in a text without capitals.
+/// The same in a text without capitals.
 const UNCASED: u32 = 1 << 11;
-/// It may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
+/// The word may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
 const A_WORD: u32 = 1 << 12;
-/// It ends a name of two words.
+/// The word ends a name of two words.
 const ENDS: u32 = 1 << 13;
 const KNOWN: u32 = 14;
 
@@ -277,7 +277,7 @@ impl List {
                 Some(Class::No) | None if *row & ALL_CODES << CODE == 0 => 0,
                 _ => CANDIDATE,
             };
-            // Its owner may be a name.
+            // The word before `'s` may be a name.
             if word.ends_with(b"'s") {
                 *row |= CANDIDATE;
             }

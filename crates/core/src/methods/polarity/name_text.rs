@@ -14,7 +14,7 @@ pub(super) const MAX: usize = 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Weak {
     No,
-    /// It is hardly seen.
+    /// The word is hardly seen.
     Unseen,
     Small,
 }
@@ -41,13 +41,13 @@ pub(super) struct Token {
     pub(super) is_capital: bool,
     /// Whether the token is `US`.
     of_capitals: bool,
-    /// It begins a sentence, so that its capital says nothing.
+    /// The token begins a sentence, so that its capital says nothing.
     pub(super) first: bool,
     /// Nothing but a space, a hyphen or a full stop stands before it.
     pub(super) joins: bool,
     /// Whether the token comes from a hashtag.
     pub(super) tag: bool,
-    /// It makes one name with the token before it, which is none by itself.
+    /// The token makes one name with the token before it, which is no name by itself.
     pub(super) joined: bool,
     /// A colon stands behind it: a text of this speaker.
     byline: bool,
@@ -77,7 +77,7 @@ impl Token {
         self.key == other.key
     }
 
-    /// Its text, in the phrase that it was read from.
+    /// The token's text, in the phrase that it was read from.
     pub(super) fn text<'p>(&self, phrase: &'p Phrase<'_>, place: usize) -> &'p str {
         phrase.tokens().text(place).get(..self.length as usize).unwrap_or_default()
     }

@@ -52,7 +52,7 @@ pub(super) struct Names {
     unlisted: f32,
 }
 
-/// What is left over of two texts, a bit a token, and which token of the other names the same.
+/// The tokens left over of two texts, as bits, and which token of the other names the same.
 struct Left {
     left: [u64; 2],
     partners: [[Option<u8>; MAX]; 2],
@@ -73,7 +73,7 @@ enum Kinds {
     Apart,
 }
 
-/// What two runs are to each other.
+/// The relations of two runs.
 struct Features {
     runs: [Run; 2],
     left: bool,
@@ -376,7 +376,7 @@ impl Pair<'_> {
             return false;
         }
         let begins_alike = one.initial == other.initial;
-        // What else can be alike takes four letters that begin alike, or a longer word around it.
+        // Other names are alike only by four letters that begin alike, or by a longer word.
         let shorter = one.length.min(other.length);
         // An MP and MPs.
         let is_plural = |one: &str, other: &str| other.strip_suffix('s') == Some(one);

@@ -129,11 +129,11 @@ pub(super) mod flag {
     pub const COUNTS: u16 = 1 << 5;
     pub const MULTIPLIES: u16 = 1 << 6;
     pub const AFTERNOON: u16 = 1 << 7;
-    /// It begins with a digit.
+    /// The word begins with a digit.
     pub const DIGITS: u16 = 1 << 8;
-    /// It has opposites.
+    /// The word has opposites.
     pub const OPPOSABLE: u16 = 1 << 9;
-    /// It is not listed, so that its letters have to tell.
+    /// The word is not listed, so that its letters decide.
     pub const UNLISTED: u16 = 1 << 10;
 }
 

@@ -17,7 +17,7 @@ const SURPLUS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) index: u64,
-    /// Its own name, if it has one.
+    /// The candidate's own name, if it has one.
     pub(super) id: Option<Box<RawValue>>,
     /// The candidate's score; `None` if it cannot be scored.
     pub(super) score: Option<f32>,
