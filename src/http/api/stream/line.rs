@@ -123,7 +123,7 @@ struct Failed<'e> {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Failure<'e> {
     code: Code,
-    /// The same in words.
+    /// The error in words.
     #[schema(value_type = String)]
     detail: &'e Detail,
 }
