@@ -16,7 +16,7 @@ use crate::{
     Vectors,
 };
 
-/// A write that may not survive a crash yet. Nobody may be told of it before
+/// A write that may not survive a crash yet. No caller may be answered before
 /// [`Collection::wait_durable`]. Only the home that made it can read it.
 #[derive(Debug, Default)]
 #[must_use]

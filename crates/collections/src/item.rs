@@ -40,7 +40,7 @@ pub struct Item {
     pub event: Option<Event>,
 }
 
-/// The event that an item belongs to, and what else was told when it was matched.
+/// The event that an item belongs to, and the rest of the answer to its match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {

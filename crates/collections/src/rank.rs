@@ -110,7 +110,7 @@ impl FoundItems {
     }
 }
 
-/// Items as candidates, with their boosts at a clock, and grouped by an attribute with so many
+/// Items as candidates, with their boosts at a clock, grouped by an attribute with a number of
 /// results per group.
 pub fn candidates<'c>(
     items: &'c [RankedItem<'c>],

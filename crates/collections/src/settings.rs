@@ -68,8 +68,8 @@ impl SettingsChange {
 }
 
 impl Settings {
-    /// The settings after an item of this time is added to a collection, which has no clock of its
-    /// own while it is empty.
+    /// The settings after an item of this time is added to a collection, which has no clock while
+    /// it is empty.
     pub(super) fn with_item(self, is_empty: bool, time: i64, now: i64) -> Self {
         let lag = now.saturating_sub(time).max(0);
         let before = self.lag_ms.filter(|_| !is_empty).unwrap_or(lag);

@@ -35,8 +35,8 @@ fn follows_vectors(method: Method) -> bool {
     )
 }
 
-/// The default length of the shortlist of a collection of so many items whose texts are read;
-/// `None` if all are scored. It has at least `results` items; `method` is `None` for a fusion.
+/// The default length of the shortlist of a collection with this many items, whose texts are read;
+/// `None` if all are scored. It is at least `results`; `method` is `None` for a fusion.
 pub fn usual_shortlist(items: usize, results: usize, method: Option<Method>) -> Option<usize> {
     let most = if method.is_none_or(follows_vectors) { MAX_READ } else { MAX_SCORED };
     let length = SHORTLIST_LENGTH.max(results.saturating_mul(SPARE)).min(LONGEST_SHORTLIST);

@@ -235,7 +235,7 @@ impl<F: Borrow<File> + Debug + Send + Sync> Stored for F {
 
 const PIECE: usize = 1 << 20;
 
-/// Copies up to so many bytes, unless cancelled.
+/// Copies at most this many bytes, unless cancelled.
 pub(super) fn copy(
     mut from: ReadFrom<'_>,
     bytes: u64,

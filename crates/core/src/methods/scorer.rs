@@ -155,7 +155,7 @@ pub trait DynCompare: Send + Sync {
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
-    /// Scores one pair without allocating for a prepared text, and tells what [`Against::opposed`] does.
+    /// Scores one pair without allocating for a prepared text, and returns what [`Against::opposed`] does.
     fn pair(
         &self,
         one: &Phrase<'_>,
@@ -267,8 +267,8 @@ impl Scorer {
         self.pair_told(measure, one, other, scratch).0
     }
 
-    /// [`Scorer::pair`], and how the texts are opposed if the method looks, so that who tells it need
-    /// not look again.
+    /// [`Scorer::pair`], and how the texts are opposed if the method looks, so that no caller has to
+    /// look again.
     pub(crate) fn pair_told(
         &self,
         measure: Measure,

@@ -138,7 +138,7 @@ pub(super) fn sweep(
 /// Waits up to this long for another process are not reported.
 const UNSAID: Duration = Duration::from_secs(1);
 
-/// Locks a directory, and says so where that takes a while.
+/// Locks a directory, and reports it if that takes a while.
 fn wait(directory: &File, path: &Path) -> io::Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < UNSAID {

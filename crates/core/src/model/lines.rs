@@ -270,7 +270,7 @@ mod tests {
         let numbers = || (0..).map(|n: u32| n.to_string());
         let first: Vec<String> = numbers().filter(|string| home(string) == 0).take(400).collect();
         assert!(Lines::new(first.iter().map(String::as_bytes)).is_none());
-        // The first line and those near enough to it hold so many.
+        // The first line, and the lines that are near enough to it, hold this many.
         let held = WIDTH * (FURTHEST + 1);
         let mut strings = first[..held].to_vec();
         strings.extend(numbers().filter(|string| home(string) >= 128).take(300 - held));

@@ -124,8 +124,7 @@ impl<'m> Vocabulary<'m> {
         }
     }
 
-    /// Notes the words at these places of `text` and asks for the memory that tells their ids, which comes
-    /// near while something else is done.
+    /// Notes the words at these places of `text` and prefetches the memory that holds their ids.
     pub(crate) fn ask(
         &self,
         text: &[u8],
@@ -143,9 +142,9 @@ impl<'m> Vocabulary<'m> {
         }));
     }
 
-    /// Appends the id of each of the words that were asked for last, or [`EMPTY`]; `seen` is told each
-    /// id. Each step is taken for all words before the next: the memory that a later step of one word
-    /// reads comes near while the others are looked at.
+    /// Appends the id of each of the words that were asked for last, or [`EMPTY`]; `seen` gets each
+    /// id. Each step is taken for all words before the next step: memory for one word comes near while
+    /// the others are looked at.
     pub(crate) fn find_all(
         &self,
         text: &[u8],

@@ -40,7 +40,7 @@ fn behind_words(text: &str) -> Option<&str> {
     })
 }
 
-/// The end of the label that a text begins with. In a text of capitals alone none is told from the rest.
+/// The end of the label that a text begins with; a text all in capitals has none.
 fn label(text: &str) -> Option<usize> {
     looked(text.len());
     let (name, rest) = text.split_once(':')?;

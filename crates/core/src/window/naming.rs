@@ -122,7 +122,7 @@ impl TermCounts {
         }
     }
 
-    /// Bytes of memory that the terms of texts of so many bytes take at most, where at most `most` terms are
+    /// Maximum bytes that the terms of texts of this many bytes take, where at most `most` terms are
     /// counted.
     pub fn bytes_of(texts: usize, most: usize) -> usize {
         // A word of three letters and the gap behind it make two terms: the word, and one with the word

@@ -22,7 +22,7 @@ pub enum Task {
     Rank {
         query: String,
         text: String,
-        /// Only the best of each query are written, so many at most.
+        /// At most this many of the best of each query are written.
         #[serde(skip_serializing_if = "Option::is_none")]
         top_k: Option<usize>,
     },

@@ -97,7 +97,7 @@ fn check_after_crash(disk: &Simulated, allowed: &[Holds], told: &str) {
 /// Runs all requests while some steps fail, and cuts the power after each request.
 fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
     let disk = Simulated::new();
-    // The same requests without any failure tell what each changes.
+    // The same requests without any failure show what each changes.
     let model = EmbeddedHome::in_memory(Limits::DEFAULT);
     disk.fail(fails.clone());
     let opened = open(&disk).or_else(|_| {

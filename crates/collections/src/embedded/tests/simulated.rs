@@ -222,7 +222,7 @@ impl Simulated {
         Self { state, gate: None }
     }
 
-    /// The disk after a power failure: `chance` tells of each sector whether it was written.
+    /// The disk after a power failure; `chance` says of each sector whether it was written.
     pub(super) fn without_power(&self, mut chance: impl FnMut() -> bool) -> Self {
         let disk = self.killed();
         for node in &mut disk.state().nodes {

@@ -34,7 +34,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The products that were computed last, in rows of this stride and of so many columns.
+    /// The products that were computed last, in rows of this stride and with this many columns.
     pub(crate) fn last(&self, stride: usize, columns: usize) -> Products<'_> {
         Products { numbers: &self.matrix, stride, columns }
     }

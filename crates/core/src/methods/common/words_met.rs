@@ -173,7 +173,7 @@ mod tests {
                 ids[hash as usize % places] += 1;
             }
             let most = ids.into_iter().max().unwrap();
-            // A table of so many places does not hold more.
+            // A table with this many slots does not hold more.
             assert!(most.min(places) <= 1280, "{most} ids in one of {places} places");
         }
     }

@@ -18,8 +18,8 @@ use crate::methods::polarity::name_text::{MAX, Text, TextNames, Token, Weak, pla
 use crate::model::phrase::TOKEN_BYTES;
 use crate::model::{Model, ModelError, Phrase};
 
-/// Texts agree too little where the longer shares less than one word in so many with the other;
-/// most texts of a ranking do.
+/// Texts agree too little if the longer shares less than one word in this many with the other; most
+/// texts of a ranking do.
 const SHARED: usize = 5;
 /// In longer texts names are left out and put in for other reasons.
 const LONGEST: usize = 18;
@@ -718,7 +718,7 @@ impl Pair<'_> {
     }
 }
 
-/// Whether two sorted bags have so many words in common.
+/// Whether two sorted bags have at least this many words in common.
 fn share(mut one: &[u32], mut other: &[u32], mut least: usize) -> bool {
     while least > 0 {
         let ([a, rest @ ..], [b, others @ ..]) = (one, other) else { return false };

@@ -77,7 +77,7 @@ pub struct Settings {
     pub roles: f64,
     /// The weight of names, if each text has a name that the other lacks.
     pub name: f64,
-    /// Up to so many words a text the weights are whole; in longer texts a single word says less of all.
+    /// Up to this many words a text the weights are whole; in longer texts a single word says less of all.
     pub words: f64,
     /// Endings that make a word negate: `n't`.
     pub negating: Vec<String>,

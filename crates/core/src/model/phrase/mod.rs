@@ -307,8 +307,8 @@ impl<'m> Phrase<'m> {
             && one.bag.iter().zip(&other.memory.bag).all(|(&a, &b)| self.key(a) == other.key(b))
     }
 
-    /// What tells a word apart whatever the text: the id, or the hash of an unlisted word with the
-    /// highest bit set.
+    /// A key of a word in any text: the id, or the hash of an unlisted word with the highest bit
+    /// set.
     pub fn key(&self, word: Word) -> u64 {
         match self.made_at(word) {
             None => u64::from(word),
@@ -328,8 +328,8 @@ impl<'m> Phrase<'m> {
         (word as usize).checked_sub(self.vectors.len())
     }
 
-    /// What tells the tokens that were read apart, in the order of the text: the id of a listed
-    /// one, else its hash with the highest bit set. Unlike words these are not stemmed.
+    /// Keys of the tokens that were read, in the order of the text: the id of a listed token, else
+    /// its hash with the highest bit set. Unlike words these are not stemmed.
     pub fn token_keys(&self) -> impl ExactSizeIterator<Item = u64> {
         self.memory.ids.iter().enumerate().map(|(token, &id)| match id {
             EMPTY => Self::key_of_unlisted(self.memory.tokens.text(token)),
