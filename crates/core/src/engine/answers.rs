@@ -127,9 +127,9 @@ pub struct Scores {
 /// A candidate and its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// Its index among the candidates.
+    /// The candidate's index.
     pub index: usize,
-    /// Its score.
+    /// The candidate's score.
     pub score: f32,
 }
 

@@ -19,17 +19,17 @@ pub struct ExplainedWord {
     pub span: [u32; 2],
     /// The vocabulary's word; `null` where the vector was made for this text.
     pub word: Option<String>,
-    /// How it was found.
+    /// How the word was found.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub found: Found,
     /// The pieces that its vector was made from, in their order; `##` begins one within the word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<String>,
-    /// Its idf, where the model has one.
+    /// The word's idf, if the model has idf.
     pub idf: Option<f32>,
     /// The length of its vector.
     pub norm: f32,
-    /// What it adds to the score, where the score comes apart.
+    /// The word's share of the score, if the score divides into words.
     pub share: Option<f32>,
 }
 
@@ -39,7 +39,7 @@ pub struct ExplainedWord {
 pub struct UnknownToken {
     /// The token, as it was looked up.
     pub token: String,
-    /// What it adds to the score, for methods that read tokens.
+    /// The token's share of the score, for methods that read tokens.
     pub share: Option<f32>,
 }
 

@@ -29,17 +29,17 @@ pub enum Reads {
 /// The facts about a method that are known without running it.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
-    /// Its name, as requests and flags spell it.
+    /// The method's name, as requests and flags spell it.
     pub name: &'static str,
-    /// Its kind.
+    /// The method's kind.
     pub kind: Kind,
-    /// Its cost.
+    /// The method's cost.
     pub cost: Cost,
-    /// Its effect, in one sentence.
+    /// The method's effect, in one sentence.
     pub summary: &'static str,
-    /// Its paper.
+    /// The paper that describes the method.
     pub paper: &'static str,
-    /// Between which numbers its scores lie; infinite where they have no bound.
+    /// The range of the method's scores; infinite where they have no bound.
     pub range: (f32, f32),
     /// What a text needs to be scored.
     pub reads: Reads,
@@ -84,8 +84,8 @@ pub struct Unavailable {
 /// as the multiplications that take as long.
 pub type Formula = fn(n: u64, m: u64, d: u64) -> u64;
 
-/// What a method takes beside looking up the words of the texts, roughly, for the longest texts
-/// there may be. `cargo bench --bench handover -- costs` shows it beside what is measured.
+/// The cost of a method beside looking up words, roughly, for the longest texts there may be.
+/// `cargo bench --bench handover -- costs` shows it beside what is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// For one pair.

@@ -473,7 +473,7 @@ mod tests {
         // As many every hour, and then again more.
         assert_eq!(bursts(&times(&[(0, 20), (60, 20), (120, 20)])), [] as [usize; 0]);
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 12), (1440, 12)])), [10, 22]);
-        // A late text within a burst ends it neither nor begins another.
+        // A late text within a burst neither ends it nor begins another.
         let mut late = times(&[(-1440, 1), (0, 15)]);
         late.insert(12, -90);
         late.insert(14, -600);

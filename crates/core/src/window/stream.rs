@@ -285,9 +285,8 @@ impl<E: Deref<Target = Engine>> Stream<E> {
 /// Candidates that are scored before a caller is asked whether to go on.
 const TOGETHER: usize = 16;
 
-/// Scores the nearest of a text once more by another method, and puts them in the order of that. What
-/// each of them says is asked of `text_of`. Between some of them `go_on` is asked; once that says no, what is
-/// answered is not whole.
+/// Scores the nearest texts again by another method and orders them by its scores. `text_of` gives each text.
+/// `go_on` is called repeatedly; once it returns false, the answer is incomplete.
 pub fn look_again<'t>(
     engine: &Engine,
     method: Method,

@@ -39,11 +39,11 @@ pub(super) struct CollectionEntry {
     name: String,
     /// How many items it has.
     items: usize,
-    /// Bytes of memory that they take, roughly.
+    /// Bytes of memory that the items take, roughly.
     bytes: usize,
     /// Whether it outlives the process: it does if the server has a folder for it (setting `data`).
     durable: bool,
-    /// Bytes of its log.
+    /// Bytes of the collection's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_bytes: Option<u64>,
     /// Most items: of more the oldest leave.

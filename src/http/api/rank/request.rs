@@ -137,8 +137,8 @@ pub struct RankRequest<'b> {
     /// Candidates at least so much like a better candidate are listed under its `duplicates`; for
     /// methods of the kind `similarity`.
     pub(crate) collapse: Option<Threshold>,
-    /// The name of an attribute of the items of the collection, such as their series: of items that have the
-    /// same value of it the best alone is a result. Items without it all are.
+    /// The name of an attribute of the items of the collection, such as their series: only the best of the
+    /// items with the same value is a result. All items without the attribute are results.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collapse_by: Option<Cow<'b, str>>,

@@ -71,7 +71,7 @@ pub struct WordShare {
     pub token: String,
     /// Which text it stands in.
     pub of: Side,
-    /// What it adds to the score, in all forms and in both texts together.
+    /// The token's share of the score, in all forms and in both texts together.
     pub share: f32,
 }
 
@@ -169,9 +169,9 @@ pub struct Page {
 /// A result of a page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PageResult<'p> {
-    /// Its index among the candidates.
+    /// The candidate's index.
     pub index: usize,
-    /// Its score, if it has one.
+    /// The candidate's score, if it has a score.
     pub score: Option<f32>,
     /// Candidates that were merged into it, best first.
     pub duplicates: &'p [Duplicate],
