@@ -2,7 +2,7 @@
 """Posts each alert of a collection to a webhook, and stores the last `id` in a file: after a crash it may post one alert
 twice, with the same `id`.
 
-    examples/webhook.py    # docs/match.md
+    examples/webhook.py    # docs/alerts.md
 """
 
 import http.client

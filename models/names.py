@@ -9,6 +9,22 @@ logistic regression over the vectors of MODEL, learned from `names-seeds.tsv` be
 added as it is. FOLDER is that of Common Voice's sentences (see `languages.py`): what its six languages say then goes
 before what the texts say, German tells which words are no names, and `names-languages-own.tsv` is added, too. Needs
 numpy and scikit-learn.
+
+A line has a kind, then words, with tabs between:
+
+    name, maybe, rare, some        a name; a name where it has a capital; hardly seen; at times a name. The second field
+                                   has what it names: person, place, organisation, team, day, or -
+    same       eu union europe     names of the same thing
+    group      weekday             a text can mean a single entry of the group: `monday mon|tuesday tue`
+    country    turkey turkish      a country and its people, and what lies in it: `ankara istanbul`
+    also       organisation        a common word that is a name, too: `zoom slack`
+    none       mr court street     no name, whatever its capitals
+    doubtful, when   may, in       of its group only with a capital, or behind a word that says when
+    joined     new york|west virginia   two words that name something else than the last word alone
+    nouns      der und             words of a language that writes every noun with a capital
+    article, joiner   the, of      passed over beside a name, and by initials
+    ending, vowel-ending, form     endings of people or a product; in place of a last vowel; of forms of words that
+                                   are no names
 """
 
 import collections

@@ -6,6 +6,20 @@
 Reads the antonyms of WordNet 3.0 (the package `wordnet-base` of Debian) and `polarity-own.tsv` beside this
 script. Both sides of a pair get their endings, irregular ones from WordNet's lists of exceptions. `DROPPED`
 names pairs that WordNet has for a sense which is not the usual one, or that a word of negation decides alone.
+
+A line has a word, what it does, and, where needed, another word or a number:
+
+    negates          never, -n't    makes the text say no; two of them cancel; after a hyphen stands an ending
+    negates-joined   free           the same behind a hyphen: sugar-free
+    continues        nor            goes on with a negation, and makes one where there is none
+    lifts            only           takes back a negation right before it
+    opposite         on off         may not be exchanged for the other word
+    reverses         un-, -less     a beginning or an ending that turns the sense of an unlisted word around
+    joins            and            what stands on both sides of it may change places
+    counts           five 5         is a number
+    multiplies       million 1000000   is a number, and multiplies a number right before it
+    scales           km 1000        multiplies a number right before it
+    afternoon        pm             puts an hour into the afternoon
 """
 
 import collections

@@ -118,5 +118,5 @@ fn refused(error: DedupeError) -> Failure {
     }
 }
 
-/// Help writes the default of `--memory` with its unit.
+/// The help text of `--memory` says 1 GiB.
 const _: () = assert!(MEMORY == 1 << 30);

@@ -207,7 +207,7 @@ pub(super) struct FollowArgs {
     #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE.into(), value_parser = share)]
     centre: f64,
     /// Least score at which a text is near another and belongs to its event [default: what was found for
-    /// the method that scores: see docs/events.md]
+    /// the method that scores: see docs/measurements/events.md]
     #[arg(long, alias = "min-score", value_name = "SCORE", value_parser = threshold)]
     threshold: Option<Threshold>,
     /// What becomes of the nearest that say the opposite of a text [default: they stay]

@@ -37,7 +37,7 @@ pub(super) fn find(environment: &[(OsString, OsString)]) -> Result<Found, String
     ))
 }
 
-/// Places of a model, the best first.
+/// Paths where a model may be, the best first.
 fn places(environment: &[(OsString, OsString)]) -> Vec<Found> {
     let program = std::env::current_exe().ok();
     let variable = |wanted: &str| {

@@ -26,7 +26,7 @@ pub(super) fn completions(args: CompletionsArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn man(args: ManArgs) -> Result<(), Failure> {
-    // Commands know their full names only then.
+    // Commands know their full names only when they are built.
     let mut all = command();
     all.build();
     let mut found = &all;

@@ -377,7 +377,7 @@ impl App {
                 let known = || before.iter().find(|(known, _)| known.name == collection.name());
                 match collection.told(cognate_collections::now()) {
                     Ok(told) => found.push((told, collection.activity())),
-                    // Its series stay until the database reports that it is gone.
+                    // The collection's series stay until the database reports that it is gone.
                     Err(_) => found.extend(known().cloned()),
                 }
             }

@@ -56,7 +56,7 @@ impl App {
         Ok(app)
     }
 
-    /// The gate before the questions of the public address.
+    /// The gate that requests to the public address pass first.
     pub fn gate(self: &Arc<Self>) -> Arc<dyn Gate> {
         Arc::new(QuestionGate::new(Arc::clone(self), paths))
     }

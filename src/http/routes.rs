@@ -23,7 +23,7 @@ pub(crate) struct Routes {
 pub(crate) struct RouteName {
     pub verb: Verb,
     pub path: String,
-    /// Its dialect; `None` if several share it.
+    /// The route's dialect; `None` if several share it.
     pub dialect: Option<Dialect>,
 }
 

@@ -49,7 +49,7 @@ class Reading:
         self.browser.type("#search", "webhook alert")
         found = "return [...document.querySelectorAll('.found a')].map((at) => at.getAttribute('href'))"
         self.browser.until("return document.querySelectorAll('.found a').length")
-        assert "/guides/match#alerts" in self.browser.run(found), self.browser.run(found)
+        assert "/guides/alerts#alerts" in self.browser.run(found), self.browser.run(found)
         self.picture("guides-found")
         guides = self.browser.run("return [...document.querySelectorAll('main > ul a')].map((at) => at.href)")
         for width, scheme in ((390, "light"), (1280, "dark")):

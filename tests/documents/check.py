@@ -26,7 +26,7 @@ import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = ["README.md"]
-DOCUMENTS += [f"docs/{name}.md" for name in ("API", "clients", "COMPATIBLE", "collections", "events", "files", "match", "recommend", "semantic-cache")]
+DOCUMENTS += [f"docs/{name}.md" for name in ("API", "alerts", "clients", "COMPATIBLE", "collections", "events", "files", "match", "rank-collection", "recommend", "semantic-cache")]
 DOCUMENTS += [f"docs/integrations/{name}.md" for name in ("alertmanager", "github-issues", "gorse", "hindsight", "kafka", "miniflux")]
 # What needs another tool, data beside the checkout, or minutes.
 NOT_RUN = re.compile(

@@ -24,7 +24,7 @@ pub struct Facets {
 pub struct Facet {
     pub items: usize,
     pub distinct: usize,
-    /// The most frequent values with their counts; of equally frequent ones the lower value first.
+    /// The most frequent values with their counts; of equally frequent values the lower first.
     pub values: Vec<(Attribute, usize)>,
 }
 
@@ -47,7 +47,7 @@ impl<'i> From<&'i Attribute> for Value<'i> {
 }
 
 impl Value<'_> {
-    /// The canonical attribute of all equal ones.
+    /// The canonical form of all equal attributes.
     pub(super) fn attribute(&self) -> Attribute {
         match self {
             Self::Truth(truth) => Attribute::Truth(*truth),

@@ -16,7 +16,7 @@ use crate::{
     Vectors,
 };
 
-/// A write that may not survive a crash yet. Nobody may be told of it before
+/// A write that may not survive a crash yet. No caller may be answered before
 /// [`Collection::wait_durable`]. Only the home that made it can read it.
 #[derive(Debug, Default)]
 #[must_use]
@@ -254,12 +254,12 @@ pub enum Choice<'c> {
     /// For a collection above a certain size, the best items of this ranking, without those that
     /// have no vector.
     Shortlist(TopQuery<'c>),
-    /// The same for fused methods; adds the best by each method whose best an index can find, near
-    /// or not.
+    /// A shortlist for fused methods, which also has the best items by each method whose best an
+    /// index can find.
     Fused(TopQuery<'c>, Vec<Query>),
     /// The items that may be among the best of a ranking; all if that cannot be computed.
     TopQuery(TopQuery<'c>),
-    /// The same by a method that [counts tokens](Engine::counted).
+    /// The items that may be among the best by a method that [counts tokens](Engine::counted).
     TopByTokens(TopQuery<'c>, Query),
 }
 
@@ -378,7 +378,7 @@ pub struct CollectionInfo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// Items removed to make room for newer ones.
+    /// Items removed to make room for newer items.
     pub evicted: u64,
     /// Items removed because they were too old.
     pub outlived: u64,

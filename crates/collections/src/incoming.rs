@@ -14,7 +14,7 @@ use crate::{Attributes, Event, Item};
 
 /// The milliseconds since 1970 of the years that RFC 3339 can write.
 pub(crate) const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
-/// What refusals say was expected of a time.
+/// Refusals say that this was expected of a time.
 const BEYOND: &str = "a time of the years 0000 to 9999";
 
 #[derive(Debug, Clone, Deserialize)]
@@ -44,7 +44,7 @@ impl Incoming {
         let Self { id: Id(id), text, time, attributes, data, event } = self;
         let time = time.map_or(now, |Time(time)| time);
         let event = event.map(|event| match event {
-            // It begins the event of its own name, and joins any other.
+            // The item begins the event of its own name, and joins any other event.
             IncomingEvent::Name(name) => Event {
                 size: if name == id { 1 } else { 2 },
                 id: name,

@@ -40,25 +40,24 @@ pub struct Item {
     pub event: Option<Event>,
 }
 
-/// The event that an item belongs to, and what else was told when it was matched.
+/// The event that an item belongs to, and the rest of the answer to its match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// The name of the item that it began with.
     pub id: Box<str>,
-    /// Its items when this one joined it, with this one.
+    /// The event's number of items when this item joined, with this item.
     pub size: u64,
-    /// Its score, or that of the best event that the item did not join.
+    /// The score of the event, or of the best event that the item did not join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Box<str>>,
-    /// The event that this item was of before the last merge or split by which it moved or is counted
-    /// otherwise.
+    /// The event of this item before the last merge or split that moved it or counts it otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Box<str>>,
-    /// When that event was merged into this one, in milliseconds since 1970; of several that are merged at
-    /// once the later ones some later.
+    /// When that event was merged into this event, in milliseconds since 1970. Of several events that are
+    /// merged at once each has a later time than the event before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_at: Option<i64>,
     /// Whether the event began to burst with this item.

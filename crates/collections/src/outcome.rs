@@ -15,8 +15,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// For items of these names, the first of which gets the number `next`; `known` are existing
-    /// items by name, `oldest` as many of the oldest items as there are names.
+    /// The outcome of adding items of these names, the first of which gets the number `next`.
+    /// `known` are existing items by name, `oldest` as many of the oldest items as there are names.
     pub(super) fn new(
         names: &[&str],
         next: i64,

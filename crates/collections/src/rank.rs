@@ -110,7 +110,7 @@ impl FoundItems {
     }
 }
 
-/// Items as candidates, with their boosts at a clock, and grouped by an attribute with so many
+/// Items as candidates, with their boosts at a clock, grouped by an attribute with a number of
 /// results per group.
 pub fn candidates<'c>(
     items: &'c [RankedItem<'c>],
@@ -139,8 +139,8 @@ pub fn ranks(question: &mut Question<'_>, liked: &NamedItems, boosts: Option<&It
     boosts.is_some() || !question.asked.is_nothing()
 }
 
-/// Whether stored vectors of a collection in this process are used. Texts of a shortlist are read
-/// instead: vectors are stored in blocks, of which a shortlist would need nearly all.
+/// Whether stored vectors of a collection in this process are used. A shortlist reads texts
+/// instead, because its items lie in nearly all blocks of stored vectors.
 pub fn ranks_kept(engine: &Engine, question: &Question<'_>) -> bool {
     question.fusion.is_none() && engine.ranks_kept(&question.query)
 }

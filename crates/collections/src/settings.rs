@@ -21,10 +21,10 @@ pub struct Settings {
     /// Items older than this many milliseconds are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
-    /// How many milliseconds the collection's clock is behind the server's: as far as the item was behind
-    /// it that was least so when it was added. A replay of old texts has the clock of those days, a live
-    /// stream the server's; and no item stays longer than `ttl_ms` after it was added. A collection without
-    /// items has none. No caller sets it.
+    /// How many milliseconds the collection's clock is behind the server's: the smallest delay of any item,
+    /// from its time to its addition. So a replay of old texts has the clock of those days, a live stream
+    /// the server's, and no item stays longer than `ttl_ms` after its addition. A collection without items
+    /// has none. No caller sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_ms: Option<i64>,
 }
@@ -68,8 +68,8 @@ impl SettingsChange {
 }
 
 impl Settings {
-    /// The settings after an item of this time is added to a collection, which has no clock of its
-    /// own while it is empty.
+    /// The settings after an item of this time is added to a collection, which has no clock while
+    /// it is empty.
     pub(super) fn with_item(self, is_empty: bool, time: i64, now: i64) -> Self {
         let lag = now.saturating_sub(time).max(0);
         let before = self.lag_ms.filter(|_| !is_empty).unwrap_or(lag);
@@ -114,7 +114,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Refuses if any of these items is one that no collection accepts.
+    /// Refuses if no collection accepts one of these items.
     pub(super) fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
         items.iter().enumerate().try_for_each(|(index, item)| {
             let checked = item.check(self.text_bytes);

@@ -2,10 +2,10 @@
 
 use cognate::Method;
 
-/// Largest collection of which every item is scored by a method whose best items are nearly all on
-/// a shortlist, and by fusions, whose shortlists also have the best by an index.
+/// Largest collection whose items are all scored by fusions, whose shortlists also have the best by
+/// an index, and by methods whose best items are nearly all on a shortlist.
 pub const MAX_READ: usize = 5_000;
-/// Largest collection of which every item is scored by other methods.
+/// Largest collection whose items are all scored by other methods.
 pub const MAX_SCORED: usize = 200_000;
 /// Default length of a shortlist.
 pub const SHORTLIST_LENGTH: usize = 1_000;
@@ -35,8 +35,8 @@ fn follows_vectors(method: Method) -> bool {
     )
 }
 
-/// The default length of the shortlist of a collection of so many items whose texts are read;
-/// `None` if all are scored. It has at least `results` items; `method` is `None` for a fusion.
+/// The default length of the shortlist of a collection with this many items, whose texts are read;
+/// `None` if all are scored. It is at least `results`; `method` is `None` for a fusion.
 pub fn usual_shortlist(items: usize, results: usize, method: Option<Method>) -> Option<usize> {
     let most = if method.is_none_or(follows_vectors) { MAX_READ } else { MAX_SCORED };
     let length = SHORTLIST_LENGTH.max(results.saturating_mul(SPARE)).min(LONGEST_SHORTLIST);

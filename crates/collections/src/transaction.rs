@@ -67,7 +67,7 @@ pub(super) trait Transaction: Following {
 
     fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError>;
 
-    /// Time of the last merge of which the collection had items.
+    /// Time of the last merge that moved items of the collection.
     fn last_move(&mut self) -> Result<i64, CollectionError>;
 
     /// The moves of items by a change of events at this moment.

@@ -13,7 +13,7 @@ use crate::{
 pub struct UnknownNames {
     #[serde(rename = "filter_unknown", skip_serializing_if = "Vec::is_empty")]
     pub filter: Vec<Box<str>>,
-    /// Attributes of which the filter wants a kind of value that no item has.
+    /// Attributes for which the filter wants a kind of value that no item has.
     #[serde(rename = "filter_mistyped", skip_serializing_if = "Vec::is_empty")]
     pub mistyped: Vec<Box<str>>,
     #[serde(rename = "collapse_by_unknown", skip_serializing_if = "Option::is_none")]

@@ -60,7 +60,7 @@ fn place(number: u64) -> (u64, usize) {
 }
 
 impl Vectors {
-    /// Drops blocks of which all items have lower numbers than this.
+    /// Drops blocks whose items all have lower numbers than this.
     pub(crate) fn forget_before(&mut self, number: u64) {
         self.blocks = self.blocks.split_off(&place(number).0);
     }

@@ -36,7 +36,7 @@ pub(super) trait Following {
 
     fn next_number(&self) -> u64;
 
-    /// The items of these names, expired ones included.
+    /// The items of these names, expired items included.
     fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
 
     /// At most `most` of the last selected items, in order; before the item of this number, if
@@ -168,7 +168,7 @@ impl EventIds {
         u64::MAX - self.outside
     }
 
-    /// The known event, or a new one of this id.
+    /// The known event, or a new event of this id.
     fn event(&mut self, event: u64, begun: &Arc<str>) -> &mut (Arc<str>, u64) {
         self.events.entry(event).or_insert_with(|| {
             self.numbers.insert(Arc::clone(begun), event);
@@ -201,7 +201,7 @@ impl EventIds {
         }
     }
 
-    /// Drops events of which the window has no item.
+    /// Drops events without an item in the window.
     fn forget_events(&mut self, is_known: impl Fn(u64) -> bool) {
         self.events.retain(|&event, _| is_known(event));
         self.numbers.retain(|_, event| is_known(*event));
@@ -364,7 +364,7 @@ impl HeldWindow {
         Ok(())
     }
 
-    /// Decides items; the added ones are then to be written. A window whose request was cancelled
+    /// Decides items; the caller then writes those that are added. A window whose request was cancelled
     /// is incomplete and must be dropped.
     pub(super) fn decide(
         &mut self,

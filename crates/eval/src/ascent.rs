@@ -16,7 +16,7 @@ use crate::scoring;
 use crate::scoring::Scored;
 
 const DRAWN: u64 = 5;
-/// Distance between the first shares tried for a weight; later ones are halves of it.
+/// Distance between the first shares tried for a weight; later distances are halves of it.
 const STEP: f64 = 0.1;
 const HALVINGS: usize = 3;
 const ROUNDS: usize = 50;
@@ -222,7 +222,7 @@ impl<'l> Ascent<'l> {
         }
     }
 
-    /// The better of the share `tried` and a new one.
+    /// The better of the share `tried` and a new share.
     fn better(&mut self, at: usize, share: f64, tried: (f64, f64)) -> (f64, f64) {
         let mut sum = 0.0;
         for (lesson, others) in self.lessons.iter().zip(&self.others) {

@@ -400,8 +400,8 @@ impl Library {
         library
     }
 
-    /// The readers of a log, each a topic of its own. What is opened again counts once, what is no item not
-    /// at all.
+    /// The readers of a log, each a topic of its own. An item that is opened again counts once; what is no
+    /// item does not count.
     fn of_clicks(items: &Path, clicks: &Path, liked: usize) -> Result<Self, ReadError> {
         let (mut texts, mut places) = (Vec::new(), BTreeMap::new());
         each(items, ["id", "text"], |[id, text]| {
@@ -489,7 +489,7 @@ fn reader(
     Reader { topic, liked: drawn, known: Vec::new(), wanted }
 }
 
-/// Texts with their grades; a text with two grades keeps the better one.
+/// Texts with their grades; a text with two grades keeps the better grade.
 fn merged(texts: impl Iterator<Item = (usize, u32)>) -> BTreeMap<usize, u32> {
     let mut grades = BTreeMap::new();
     for (text, grade) in texts {

@@ -200,7 +200,7 @@ impl ZstdFrames {
         Self { stored, decoder, in_frame: false }
     }
 
-    /// Opens the next frame, skipping skippable ones; `false` at the end of the file.
+    /// Opens the next frame that is not to be skipped; `false` at the end of the file.
     fn next_frame(&mut self) -> Result<bool> {
         while !self.stored.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.stored) {

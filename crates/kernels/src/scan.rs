@@ -93,7 +93,7 @@ impl Shelf {
         self.put_probe(place, &Probe::new(row));
     }
 
-    /// The same for a row that is a query as well.
+    /// Stores a row that is a query as well.
     pub fn put_probe(&mut self, place: usize, probe: &Probe) {
         let (block, lane) = (place / BLOCK, place % BLOCK);
         let block = &mut self.bytes[block * BLOCK * self.dims..(block + 1) * BLOCK * self.dims];
@@ -126,7 +126,7 @@ impl Shelf {
         self.look(tile, count, probe, sums)
     }
 
-    /// The same for products of bytes. Panics as [`reach`](Self::reach).
+    /// As [`reach`](Self::reach), by products of bytes.
     #[inline]
     pub fn near<'p>(
         &self,

@@ -119,7 +119,7 @@ pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
     cosine_by_lengths(a, b, norm(a) * norm(b))
 }
 
-/// The same, from the known product of the rows' [lengths](norm).
+/// The cosine from the known product of the rows' [lengths](norm).
 #[inline]
 pub fn cosine_by_lengths(a: Row<'_>, b: Row<'_>, lengths: f32) -> f32 {
     cosine_of(dot(a, b), lengths)
@@ -155,7 +155,7 @@ pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
     gram_of(Packed { values: a, dims }, dims, out);
 }
 
-/// The same for rows anywhere in memory.
+/// The products of rows that lie anywhere in memory.
 pub fn gram_of(rows: impl Rows, dims: usize, out: &mut Vec<f32>) {
     out.resize(rows.count() * rows.count(), 0.0);
     simd::gram(rows, dims, out);

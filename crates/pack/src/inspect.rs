@@ -326,7 +326,7 @@ fn of_unknown(unknown: &Unknown) -> String {
     tried.collect::<Vec<_>>().join(", then ")
 }
 
-/// A section's settings on one line; of nested ones only the names. `--json` shows everything.
+/// A section's settings on one line; of nested settings only the names. `--json` shows everything.
 fn in_short(settings: &Value) -> String {
     let Some(fields) = settings.as_object() else { return String::new() };
     let nested = |value: &Value| value.is_object() || value.is_array();
@@ -403,7 +403,7 @@ struct Sign {
     lacking: Option<&'static str>,
 }
 
-/// The first sign that applies is used, so the most specific ones come first.
+/// The first sign that applies is used, so the most specific signs come first.
 const SIGNS: [Sign; 5] = [
     Sign { preset: "glove-twitter", listed: ["<user>", "<hashtag>"], lacking: None },
     Sign { preset: "bert", listed: ["[UNK]", "[CLS]"], lacking: None },

@@ -56,7 +56,7 @@ impl Rows<'_> {
         self.range.end - self.range.start
     }
 
-    /// The first `count` rows (or all, if there are fewer), and the remaining ones.
+    /// The first `count` rows (or all, if there are fewer), and the remaining rows.
     pub(crate) fn split_at(self, count: u64) -> (Self, Self) {
         let Range { start, end } = self.range;
         let middle = start.saturating_add(count).min(end);

@@ -17,8 +17,8 @@ use cognate_files::records::{Appender, Format, Records};
 /// The path that means standard input or standard output.
 const STANDARD: &str = "-";
 
-/// What writes records with fields of these names added, of all columns or the chosen ones, in the
-/// format that the output's name asks for.
+/// A writer of records with fields of these names added, of all columns or the chosen columns, in
+/// the format that the output's name asks for.
 fn appender(
     records: &Records,
     added: impl IntoIterator<Item = impl Into<String>>,

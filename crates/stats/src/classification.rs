@@ -276,7 +276,7 @@ fn spread(numbers: &[f64]) -> f64 {
     squares / (numbers.len() as f64 - 1.0)
 }
 
-/// Makes the points of a curve from labels and scores, of at most so many.
+/// Makes at most this many points of a curve from labels and scores.
 pub type Curve = fn(&[bool], &[f64], usize) -> Option<Vec<(f64, f64)>>;
 
 /// The ROC curve, the shares of accepted negatives and positives, from (0, 0) to (1, 1), of at most `limit` points (but always with both ends),

@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use cognate_kernels::elementary::{erfc, exp};
 
-/// What `FRAC_1_SQRT_2` lacks.
+/// The rest of 1/√2 that `FRAC_1_SQRT_2` lacks.
 const FRAC_1_SQRT_2_REST: f64 = -4.833646656726457e-17;
 
 /// The probability that a standard normal variable is at most `z`. The lower tail keeps its

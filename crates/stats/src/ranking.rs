@@ -79,7 +79,7 @@ impl JudgedRanking {
         self.ndcg_at(usize::MAX)
     }
 
-    /// The same over the first `k` ranks, of the ranking and of the best order (trec_eval's
+    /// NDCG over the first `k` ranks, of the ranking and of the best order (trec_eval's
     /// `ndcg_cut`).
     #[must_use]
     pub fn ndcg_at(&self, k: usize) -> f64 {

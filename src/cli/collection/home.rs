@@ -13,7 +13,7 @@ use cognate_collections::{Collection, Cut, EmbeddedHome, Home, Limits, ReplicaHo
 
 use crate::cli::{Failure, usage};
 
-/// Limits of collections are the service's to set.
+/// No limits: only the service limits collections.
 pub(super) const LIMITS: Limits = Limits {
     collections: usize::MAX,
     items: usize::MAX,

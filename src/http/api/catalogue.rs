@@ -37,7 +37,7 @@ pub(crate) struct MethodList {
     model: String,
     /// Sixteen hexadecimal digits that change with the model.
     fingerprint: String,
-    /// What `auto` stands for.
+    /// The method that `auto` means.
     auto: &'static str,
     /// Every method, whether or not this model can serve it; last those that the model fuses.
     methods: Vec<MethodEntry>,
@@ -46,14 +46,14 @@ pub(crate) struct MethodList {
 /// One method.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MethodEntry {
-    /// Its name; `fused:` and a name for one that the model fuses of others.
+    /// The name; for a stored fusion `fused:` and a name.
     name: Cow<'static, str>,
     /// `similarity` scores pairs and ranks; `ranker` only ranks.
     #[schema(value_type = String)]
     kind: cognate::methods::Kind,
-    /// What it does.
+    /// What the method does.
     summary: Cow<'static, str>,
-    /// Where it comes from.
+    /// The paper.
     paper: &'static str,
     /// Between which numbers its scores lie; `null` on a side where they have no bound, as those of
     /// some rankers have none.
@@ -68,16 +68,16 @@ pub(crate) struct MethodEntry {
     reads: cognate::methods::Reads,
     /// Whether this model can serve it.
     available: bool,
-    /// Why not, and which command adds what is missing.
+    /// Why it is not available, and which command adds what is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// What else is to be known of it with this model.
+    /// A note on the method with this model.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
     /// How a fused method fuses, `rrf` or `zscore`.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
-    /// What a fused method fuses.
+    /// The parts of a fused method.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<Vec<PartEntry>>,
 }
@@ -88,13 +88,13 @@ pub(crate) struct PartEntry {
     /// A method.
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
-    /// What its vectors are compared by.
+    /// The measure that compares vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     measure: Option<String>,
-    /// Where there is no method: the name under which each candidate must bring a number of its own.
+    /// Without a method: the name under which each candidate brings its own number.
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<String>,
-    /// What it weighs beside the others.
+    /// The weight of the part.
     weight: f64,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct ModelList {
 /// One model.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelEntry {
-    /// What requests choose it by.
+    /// The name by which requests choose the model.
     name: String,
     /// Whether it is used where none is chosen.
     default: bool,
@@ -126,7 +126,7 @@ pub(crate) struct ModelEntry {
     /// Codes of the languages it is for, in ISO 639-1; left out if the file does not state them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     languages: Vec<String>,
-    /// What `auto` stands for.
+    /// The method that `auto` means.
     auto: &'static str,
     /// `in_norm` if the vectors' lengths carry how frequent a word is, else `none`.
     frequency: &'static str,
@@ -143,7 +143,7 @@ pub(crate) struct ThresholdEntry {
     measure: &'static str,
     /// Scores of at least this count as related.
     threshold: f64,
-    /// What it was chosen for.
+    /// The aim for which the threshold was chosen.
     aim: String,
     /// Share of the pairs above it that are related.
     precision: f64,

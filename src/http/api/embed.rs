@@ -105,7 +105,7 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unscored: &'r [usize],
-        /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+        /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false, value_type = Vec<String>)]
         reasons: &'r [Reason],

@@ -214,7 +214,7 @@ pub(crate) struct ExplainedText<'r> {
 /// One way in which the texts are opposed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExplainedOpposition<'r> {
-    /// Its kind.
+    /// The kind.
     kind: OppositionKind,
     /// The words of `a` that carry it; none where only `b` has any.
     a: &'r [OpposedWord],
@@ -266,7 +266,7 @@ impl<'r> ExplainedOpposition<'r> {
 /// What a word of the query was read from.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WordAttention<'r> {
-    /// Its place among the words of `a`.
+    /// The index among the words of `a`.
     word: usize,
     /// The token it comes from.
     pub token: &'r str,
@@ -277,7 +277,7 @@ pub(crate) struct WordAttention<'r> {
 /// A word of the post, as a word of the query saw it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AttendedWord<'r> {
-    /// Its place among the words of `b`.
+    /// The index among the words of `b`.
     word: usize,
     /// The token it comes from.
     pub token: &'r str,

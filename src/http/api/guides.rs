@@ -14,33 +14,17 @@ use crate::http::error::{ApiError, Code};
 
 const API: &str = include_str!("../../../docs/API.md");
 
+macro_rules! guides {
+    ($($name:literal)*) => {
+        &[$(Guide { name: $name, markdown: include_str!(concat!("../../../docs/", $name, ".md")) }),*]
+    };
+}
+
 /// Documents for users and operators, in the order in which they are listed.
-const GUIDES: [Guide; 22] = [
-    Guide { name: "API", markdown: API },
-    Guide { name: "clients", markdown: include_str!("../../../docs/clients.md") },
-    Guide { name: "library", markdown: include_str!("../../../docs/library.md") },
-    Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
-    Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
-    Guide { name: "collections", markdown: include_str!("../../../docs/collections.md") },
-    Guide { name: "match", markdown: include_str!("../../../docs/match.md") },
-    Guide { name: "data-folder", markdown: include_str!("../../../docs/data-folder.md") },
-    Guide { name: "events", markdown: include_str!("../../../docs/events.md") },
-    Guide { name: "event-engines", markdown: include_str!("../../../docs/event-engines.md") },
-    Guide { name: "semantic-cache", markdown: include_str!("../../../docs/semantic-cache.md") },
-    Guide { name: "COMPATIBLE", markdown: include_str!("../../../docs/COMPATIBLE.md") },
-    Guide { name: "python", markdown: include_str!("../../../docs/python.md") },
-    Guide { name: "files", markdown: include_str!("../../../docs/files.md") },
-    Guide {
-        name: "several-languages",
-        markdown: include_str!("../../../docs/several-languages.md"),
-    },
-    Guide { name: "FAQ", markdown: include_str!("../../../docs/FAQ.md") },
-    Guide { name: "start-operators", markdown: include_str!("../../../docs/start-operators.md") },
-    Guide { name: "OPERATIONS", markdown: include_str!("../../../docs/OPERATIONS.md") },
-    Guide { name: "night", markdown: include_str!("../../../docs/night.md") },
-    Guide { name: "scaling", markdown: include_str!("../../../docs/scaling.md") },
-    Guide { name: "postgres", markdown: include_str!("../../../docs/postgres.md") },
-    Guide { name: "PROMISES", markdown: include_str!("../../../docs/PROMISES.md") },
+const GUIDES: &[Guide] = guides![
+    "API" "clients" "library" "METHODS" "recommend" "collections" "rank-collection" "match" "alerts" "data-folder"
+    "events" "own-stream" "event-engines" "semantic-cache" "COMPATIBLE" "python" "files" "several-languages" "FAQ"
+    "start-operators" "OPERATIONS" "night" "night-writes" "night-collections" "scaling" "postgres" "PROMISES"
 ];
 
 static DRAWN: LazyLock<Vec<String>> = LazyLock::new(|| {

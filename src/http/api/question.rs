@@ -142,8 +142,8 @@ pub(crate) struct Batch<A, I, F> {
 }
 
 impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
-    /// Weighs a body of which each item in the field `list` takes `each` bytes of the answer, or
-    /// refuses it.
+    /// Weighs a body, or refuses it; each item in the field `list` takes `each` bytes of the
+    /// answer.
     pub(crate) fn new(
         (asked, items, form): (A, Vec<I>, F),
         (list, each): (&'static str, usize),

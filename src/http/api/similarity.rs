@@ -59,9 +59,10 @@ pub struct SimilarityRequest<'b> {
     oov: Option<OovPolicy>,
     /// Cut a text that is too long rather than refuse it.
     truncate: Option<bool>,
-    /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
+    /// Also return which share of each text's tokens the model lists, by their stem or a part at
+    /// least.
     coverage: Option<bool>,
-    /// Also tell how the texts of each pair are opposed.
+    /// Also return how the texts of each pair are opposed.
     return_opposes: Option<bool>,
     threshold: Option<Threshold>,
 }
@@ -82,8 +83,8 @@ pub(crate) struct SimilarityParameters {
     pub(crate) measure: Option<MeasureName>,
     /// `application/x-ndjson` only: whether opposites count.
     pub(crate) opposites: Option<Opposites>,
-    /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
-    /// answered by score 0 and a reason, or by an error.
+    /// `application/x-ndjson` only: a pair with a text that cannot be scored is answered by score 0
+    /// and a reason, or by an error.
     pub(crate) oov: Option<OovPolicy>,
     /// `application/x-ndjson` only: cut a text that is too long rather than refuse it.
     pub(crate) truncate: Option<bool>,
@@ -141,11 +142,11 @@ enveloped! {
         scores: &'r [f32],
         /// Indexes of the pairs that cannot be scored.
         unscored: &'r [usize],
-        /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+        /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false, value_type = Vec<String>)]
         reasons: &'r [Reason],
-        /// Indexes of the pairs of which a text was cut.
+        /// Indexes of the pairs with a text that was cut.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         truncated: &'r [usize],

@@ -5,20 +5,20 @@ use axum::response::Response;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// A unit per item, and before that units by the bytes of the body; computed on the runtime or
-    /// on the pool, in parts that check the deadline. The answer is charged before it is computed.
+    /// A unit for each item, and units for the bytes of the body before that; computed on the runtime or on
+    /// the pool, in parts that check the deadline. The answer is charged before it is computed.
     Question,
-    /// One unit, held until the answer is written; on the pool, until the deadline. A request with
-    /// a body pays for it and writes in a turn first.
+    /// One unit until the answer is written; on the pool, until the deadline. A request with a body
+    /// first pays units for its bytes and waits for its turn to write.
     Listing,
     /// No unit: one lookup in memory, on threads that never wait, or in a database.
     Look,
     /// Units by the bytes of the body, and one where many items may be searched; in its turn, on
     /// threads that wait for a disk. Deleting one item, or a collection, takes none.
     Write,
-    /// A slot for streams. Each chunk is a question, and its answers are charged or on a disk.
+    /// A slot for streams. Each chunk is a question, whose answers are charged or lie on a disk.
     Stream,
-    /// Nothing: it takes the same for any request, or is an order of the operator.
+    /// Nothing: every request costs the same, or it is an order of the operator.
     Fixed,
 }
 

@@ -63,8 +63,8 @@ impl Quota {
         Self { buckets }
     }
 
-    /// The same quota, in which earlier keys keep their buckets; `before` has the index of each key
-    /// among the earlier ones.
+    /// This quota, in which earlier keys keep their buckets; `before` has the index of each key
+    /// among the earlier keys.
     pub fn going_on(mut self, quota: &Self, before: &[Option<usize>]) -> Self {
         for (bucket, place) in self.buckets.iter_mut().zip(before) {
             if let Some(kept) = place.and_then(|place| quota.buckets.get(place)) {

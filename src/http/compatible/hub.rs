@@ -63,7 +63,7 @@ impl PairDialect for Hub {
 
 pub(super) struct HubDialect;
 
-/// A body that compares sentences, whatever they are.
+/// A body that compares sentences of any kind.
 #[derive(Deserialize)]
 struct Sentences {
     #[serde(rename = "inputs")]

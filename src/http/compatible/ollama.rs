@@ -38,7 +38,7 @@ pub(super) fn routes() -> Routes {
     with_names(routes, routes!(ollama_embeddings), "/api/embeddings", &[])
 }
 
-/// The body of `POST /api/embed`. Other fields are passed over.
+/// The body of `POST /api/embed`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct OllamaEmbedRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
@@ -93,7 +93,7 @@ impl VectorDialect for Embed {
     }
 }
 
-/// The body of `POST /api/embeddings`. Other fields are passed over.
+/// The body of `POST /api/embeddings`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct OllamaPromptRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
@@ -162,11 +162,11 @@ struct OllamaTags {
 /// A model, as Ollama lists it.
 #[derive(Serialize, ToSchema)]
 struct OllamaTag {
-    /// Its name.
+    /// The model's name.
     name: String,
-    /// The same.
+    /// The same as `name`.
     model: String,
-    /// Its fingerprint.
+    /// The model's fingerprint.
     digest: String,
     /// Bytes of its file.
     size: u64,
@@ -221,7 +221,7 @@ async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, Ap
 /// Most bytes of a body that names a model.
 const SHOW_BYTES: usize = 64 << 10;
 
-/// The body of `POST /api/show`. Other fields are passed over.
+/// The body of `POST /api/show`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 struct OllamaShowRequest {
     /// The model's name; without one the first is meant.

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
     with_names(routes, routes!(embeddings), "/v1/embeddings", &["/embeddings"])
 }
 
-/// The body of `POST /v1/embeddings`. Other fields are passed over.
+/// The body of `POST /v1/embeddings`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct OpenAiRequest<'b> {
     /// One text or many.
@@ -79,18 +79,18 @@ pub(super) struct OpenAiResponse<'r> {
 struct OpenAiEmbedding<'r> {
     /// `embedding`.
     object: &'static str,
-    /// The text's place.
+    /// The text's index.
     index: usize,
     /// Numbers, of length 1 as a vector; or their bytes in base64.
     embedding: Vector<'r>,
 }
 
-/// What was read.
+/// The tokens that were read.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(super) struct Usage {
     /// Tokens of the texts.
     prompt_tokens: usize,
-    /// The same.
+    /// The same as `prompt_tokens`.
     total_tokens: usize,
 }
 
@@ -154,7 +154,7 @@ struct OpenAiModels {
 /// A model.
 #[derive(Serialize, ToSchema)]
 struct OpenAiModel {
-    /// Its name.
+    /// The model's name.
     id: String,
     /// Always `model`.
     object: &'static str,

@@ -50,7 +50,7 @@ pub(super) fn shared() -> Routes {
 }
 
 /// The body of `POST /rerank`: `documents`, or `texts` in the words of text-embeddings-inference. Other
-/// fields are passed over.
+/// fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct RerankRequest<'b> {
     /// What the documents are compared with.
@@ -86,7 +86,7 @@ pub(super) struct RerankRequest<'b> {
     /// Give the method's scores instead of relevances, for `texts`; clients of Infinity send it with
     /// `documents`, too.
     raw_scores: Option<bool>,
-    /// What a relevance is made of: the probability that the model's calibration gives, where it has
+    /// How a relevance is computed: the probability that the model's calibration gives, where it has
     /// one for the method, else the score.
     relevance: Option<Relevance>,
     #[schema(value_type = Option<RelevantSpans>)]
@@ -374,7 +374,7 @@ question! {
 /// Documents, most relevant first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RerankResponse<'r> {
-    /// What this answer is called.
+    /// The answer's id.
     pub(super) id: String,
     /// `rerank`.
     pub(super) object: &'static str,
@@ -392,11 +392,11 @@ pub(super) struct RerankResponse<'r> {
 /// A document and its relevance.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RerankResult<'r> {
-    /// Its place among the documents.
+    /// The index among the documents.
     pub(super) index: usize,
-    /// Its relevance, between 0 and 1 where the method's scores have bounds.
+    /// The relevance, between 0 and 1 where the method's scores have bounds.
     pub(super) relevance_score: f64,
-    /// Its text, if that was asked for.
+    /// The text, with `return_documents`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) document: Option<RerankDocument<'r>>,
     /// The stretches that speak for it, if they were asked for.
@@ -429,7 +429,7 @@ pub(super) enum TeiScore {
 /// A text and its score, as text-embeddings-inference writes it.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TeiRank<'r> {
-    /// Where it stands in `texts`, from 0.
+    /// The index in `texts`, from 0.
     pub(super) index: usize,
     /// How relevant it is.
     #[schema(value_type = f64)]
@@ -450,7 +450,7 @@ pub(super) enum EitherRerank<'r> {
     Ranks(Vec<TeiRank<'r>>),
 }
 
-/// What a relevance is made of.
+/// How a relevance is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Relevance {

@@ -25,18 +25,18 @@ pub(super) struct RelevantSpans {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
-    /// They are.
+    /// Spans are returned.
     Enabled,
-    /// They are not.
+    /// No spans are returned.
     Disabled,
 }
 
 /// A stretch of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub(super) struct Span {
-    /// The place of its first character.
+    /// The index of the first character.
     start: usize,
-    /// The place behind its last character.
+    /// The index behind the last character.
     end: usize,
     /// The part of the document's share of the score that its words add.
     score: f32,

@@ -46,7 +46,7 @@ pub(super) fn routes() -> Routes {
         .undocumented(&named("/info"), get(tei_info))
 }
 
-/// The body of `POST /embed` in the words of text-embeddings-inference. Other fields are passed over.
+/// The body of `POST /embed` in the words of text-embeddings-inference. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct TeiEmbedRequest<'b> {
     /// One text or many.
@@ -89,8 +89,8 @@ impl VectorDialect for Tei {
     }
 }
 
-/// The body of `POST /similarity` in the words of text-embeddings-inference. Other fields are passed
-/// over.
+/// The body of `POST /similarity` in the words of text-embeddings-inference. Other fields are
+/// ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct SentencesRequest<'b> {
     #[serde(borrow)]
@@ -107,7 +107,7 @@ pub(super) struct Sentences<'b> {
     #[serde(borrow)]
     #[schema(value_type = NonEmptyText)]
     source_sentence: Document<'b>,
-    /// Those that it is compared with.
+    /// The texts that it is compared with.
     #[serde(borrow)]
     #[schema(value_type = Vec<Text<'b>>, min_items = 1, max_items = 10000)]
     sentences: List<Document<'b>>,
@@ -208,7 +208,7 @@ question! {
 struct TeiInfo {
     /// The default model's name.
     model_id: String,
-    /// Its fingerprint.
+    /// The model's fingerprint.
     model_sha: String,
     /// `float32`.
     model_dtype: &'static str,

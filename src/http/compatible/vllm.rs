@@ -24,7 +24,7 @@ pub(super) fn routes() -> Routes {
 
 /// The body of `POST /score`: first texts (`queries`, `text_1` or `data_1`) and second texts
 /// (`documents`, `items`, `text_2` or `data_2`), one against many or as many against as many. Other
-/// fields are passed over.
+/// fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct ScoreRequest<'b> {
     /// One text or many.
@@ -68,7 +68,7 @@ struct ScoreResponse<'r> {
     id: &'static str,
     /// `list`.
     object: &'static str,
-    /// Not told: 0.
+    /// Always 0.
     created: u32,
     /// The model's name.
     model: &'r str,
@@ -80,7 +80,7 @@ struct ScoreResponse<'r> {
 /// The score of a pair.
 #[derive(Serialize, ToSchema)]
 struct PairScore {
-    /// The pair's place.
+    /// The pair's index.
     index: usize,
     /// `score`.
     object: &'static str,

@@ -38,7 +38,7 @@ pub(super) fn life(routes: Routes) -> Routes {
     })
 }
 
-/// The body of `POST /vectors`: `text`, or `texts` for many. Other fields are passed over.
+/// The body of `POST /vectors`: `text`, or `texts` for many. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct WeaviateRequest<'b> {
     /// One text.
@@ -68,9 +68,9 @@ enum WeaviateResponse<'r> {
     One {
         /// The text.
         text: &'r str,
-        /// Its vector, of the length that it has.
+        /// The vector, at its own length.
         vector: &'r [f32],
-        /// Its dimensions.
+        /// The number of dimensions.
         dims: usize,
     },
     /// Vectors of many.
@@ -133,7 +133,7 @@ question! {
 struct WeaviateMeta {
     /// The model's name.
     model: String,
-    /// Its fingerprint.
+    /// The model's fingerprint.
     fingerprint: String,
     /// Dimensions of a vector.
     dimensions: usize,

@@ -218,7 +218,7 @@ impl ApiError {
         Self::at(code, place.clone(), Detail { subject: Some(place), rest: rest.into() })
     }
 
-    /// The same error with positions renamed by `name`.
+    /// This error with positions renamed by `name`.
     pub(crate) fn renamed(mut self, name: impl Fn(Pointer) -> Pointer) -> Self {
         for fault in &mut self.faults {
             fault.pointer = name(std::mem::take(&mut fault.pointer));

@@ -169,7 +169,7 @@ pub(crate) struct OpenAiDetail<'e> {
 pub(crate) struct MessageError<'e> {
     /// What is wrong with this request, in a sentence.
     message: &'e str,
-    /// The same, where clients of Voyage and Jina look for it.
+    /// The same as `message`, for clients of Voyage and Jina.
     detail: &'e str,
     /// Stable machine-readable error code.
     code: Code,

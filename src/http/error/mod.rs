@@ -178,7 +178,7 @@ impl ApiError {
         }
     }
 
-    /// The same error in this dialect, unless it has one.
+    /// This error in the given dialect, unless it has a dialect.
     pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
         Self { dialect: self.dialect.or(Some(dialect)), ..self }
     }

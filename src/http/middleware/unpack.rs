@@ -54,7 +54,7 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
         .unwrap_or_default();
     let (mut head, body) = request.into_parts();
     head.headers.remove(header::CONTENT_ENCODING);
-    // It is the length of the compressed body, which nobody else reads.
+    // The header holds the length of the compressed body, which nobody else reads.
     head.headers.remove(header::CONTENT_LENGTH);
     let lost = |_| io::Error::other(BodyError(broken()));
     let bytes = Arc::new(ByteCounts::default());

@@ -129,7 +129,7 @@ fn written_date(time: SystemTime) -> String {
     httpdate::fmt_http_date(time.clamp(SystemTime::UNIX_EPOCH, last))
 }
 
-/// What hyper has read of the current request.
+/// The part of the current request that hyper has read.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     given: u64,

@@ -20,8 +20,8 @@ pub(super) fn end_unacknowledged(_: SockRef<'_>, _: Option<Duration>) -> io::Res
     Ok(())
 }
 
-/// Bounds the unsent bytes in the kernel. Elsewhere these are unbounded, so a client that reads
-/// slowly is told from one that does not read only once it has read all of them.
+/// Bounds the unsent bytes in the kernel. Elsewhere these are unbounded: there a slow reader
+/// differs from a client that does not read only once it has read all of them.
 #[cfg(target_os = "linux")]
 pub(super) fn limit_unsent(socket: SockRef<'_>, bytes: u32) -> io::Result<()> {
     socket.set_tcp_notsent_lowat(bytes)

@@ -62,7 +62,7 @@ struct Route {
 }
 
 impl Metrics {
-    /// Those of these routes (verb, path), with series of their own for so many collections.
+    /// The metrics of these routes (verb, path), with series for this many collections.
     pub fn new(routes: &[(Verb, String)], named_collections: usize) -> Self {
         let registry = Registry::new(&[FAMILIES, collections::FAMILIES].concat());
         let counter = |name, label: &str, value: &str| registry.counter(name, &[(label, value)]);

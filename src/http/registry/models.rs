@@ -316,7 +316,7 @@ pub struct Reloaded {
 /// A model that was loaded.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ModelSummary {
-    /// Its name.
+    /// The model's name.
     pub name: String,
     /// Sixteen hexadecimal digits that change with the model.
     pub fingerprint: String,

@@ -171,7 +171,7 @@ pub(crate) fn refused(error: axum::Error) -> ApiError {
     refused_or(error, broken)
 }
 
-/// The same, with another error for an uncompressed body that breaks off.
+/// As [`refused`], with another error for an uncompressed body that breaks off.
 pub(crate) fn refused_or(error: axum::Error, broken: impl FnOnce() -> ApiError) -> ApiError {
     // A layer may have wrapped the body's error; why the connection failed is not reported.
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);

@@ -124,7 +124,7 @@ impl<'r> Selection<'r> {
 }
 
 impl Resolved {
-    /// The same question, ranked by a fusion.
+    /// This question, ranked by a fusion.
     pub(crate) fn by(self, fused: Fused) -> Result<Self, ApiError> {
         if self.query.measure.is_some() {
             let (name, problem) = (fused.name.to_string(), FusedProblem::Measured);
@@ -245,7 +245,7 @@ impl Resolved {
         self.work([one, other].map(|text| self.words(text)))
     }
 
-    /// The same with as many words as fit into the texts' lengths, without reading them.
+    /// The multiplications for the most words that fit into the texts' lengths, without reading them.
     pub fn most_multiplications(&self, one: &str, other: &str) -> u64 {
         self.work([one, other].map(|text| self.words_of(text.len() / SHORTEST_WORD + 1)))
     }

@@ -39,8 +39,8 @@ pub trait Environment {
 
     fn log(&self, filter: &str) -> Result<(), String>;
 
-    /// What would prevent a start with these settings now but may change at any moment, if a check
-    /// is to look for it.
+    /// The problems that would prevent a start with these settings now but may change at any
+    /// moment, if a check is to look for them.
     fn outlook(&self, _: &Settings) -> Outlook {
         Outlook::default()
     }

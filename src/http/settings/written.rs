@@ -44,7 +44,7 @@ fn single(text: &str) -> String {
     if number || text == "true" || text == "false" { text.to_owned() } else { string(text) }
 }
 
-/// A string of JSON is one of TOML, except for DEL.
+/// A string of JSON is also a string of TOML, except for DEL.
 fn string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

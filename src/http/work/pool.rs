@@ -206,7 +206,7 @@ pub struct Pool {
 
 #[derive(Default)]
 struct JobCounts {
-    /// Jobs that wait or run: one number, so that no moment between the two lets one more in.
+    /// Jobs that wait or run, as one number, so that a job which leaves the queue makes room for no other.
     all: AtomicUsize,
     running: AtomicUsize,
 }

@@ -75,8 +75,8 @@ pub fn back_up_among(
     back_up(data, &copies.join(&name), stop).map(|done| (name, done))
 }
 
-/// Removes the oldest copies of a folder, so that so many stay. The newest copy is named: the clock may
-/// have been set back.
+/// Removes the oldest copies of a folder until `keep` are left. The newest copy is named, because the
+/// clock may have been set back.
 pub fn remove_older(copies: &Path, newest: &str, keep: usize) -> Result<(), CollectionError> {
     let mut older = LocalStorage.names(copies).map_err(CollectionError::reading(copies))?;
     older.retain(|other| *other != newest && is_copy_name(other));

@@ -15,7 +15,7 @@ use crate::{AskedAttribute, Budget, Cancellation, ChooseError, Item, ItemSelecto
 /// Number of blocks that are made before they are shared.
 const TOLD: usize = 16;
 
-/// A snapshot of the items, and by block the selected ones.
+/// A snapshot of the items, and by block the selected items.
 pub(super) type Wanted = (View, Vec<(u64, Bits)>);
 
 pub(super) trait Kept {
@@ -43,7 +43,7 @@ impl<B> BlockStore<B> {
     }
 }
 
-/// The blocks of a collection for one question: stored ones, and those made for it.
+/// The blocks of a collection for one question: stored blocks, and blocks made for it.
 pub(super) struct BlockMaker<'l, B> {
     collection: &'l EmbeddedCollection,
     store: &'l BlockStore<B>,
@@ -97,7 +97,7 @@ impl<B> BlockMaker<'_, B> {
         if self.fresh.is_empty() {
             return;
         }
-        // Drops blocks of which all items have left.
+        // Drops blocks whose items have all left.
         let first = self.collection.first_number().map_or(0, |number| number / BLOCK);
         let mut kept = self.store.0.lock();
         match kept.as_mut().filter(|(known, _)| *known == self.fingerprint) {

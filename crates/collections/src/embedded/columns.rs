@@ -279,7 +279,7 @@ impl Chunk {
         }
     }
 
-    /// A stored column, or a new one if a budget is given that has memory for it.
+    /// A stored column, or a new column if a given budget has memory for it.
     fn column(&self, name: Option<&str>, budget: Option<&Arc<Budget>>) -> Option<Arc<Column>> {
         let made = |budget| {
             let column = Arc::new(Column::new(self, name, budget)?);

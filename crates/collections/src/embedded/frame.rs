@@ -38,7 +38,7 @@ pub(super) fn newer_mark(file: &dyn Stored) -> io::Result<Option<[u8; MARK.len()
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) length: usize,
-    /// Its number in the file, from 0.
+    /// The frame's number in the file, from 0.
     pub(super) number: u64,
     /// Bytes of the file that were synced when the frame was written.
     pub(super) synced: u64,

@@ -52,7 +52,7 @@ pub(super) struct Items {
     pub(super) settings: Settings,
     /// Bytes of memory of all items, with their index entries.
     pub(super) bytes: usize,
-    /// Time of the last merge of which the collection had items.
+    /// Time of the last merge that moved items of the collection.
     pub(super) last_move: i64,
 }
 
@@ -173,7 +173,7 @@ impl Items {
         self.bytes = bytes + self.table.len() * self.time_bytes();
     }
 
-    /// Bytes that changes take, without what they free.
+    /// The bytes that changes take; what they free is not subtracted.
     pub(super) fn bytes_of(&self, changes: &[Change]) -> usize {
         let (mut bytes, mut items, mut each) = (0, self.table.len(), self.time_bytes());
         for change in changes {

@@ -14,7 +14,7 @@ use crate::{Cancellation, ChooseError, Chosen, Several, TopQuery};
 
 /// Largest number of items that are all scored in no more time.
 pub(super) const FEW: usize = 1_000;
-/// At most one item in this many may remain. With more, scoring the remaining ones takes as long as
+/// At most one item in this many may remain. With more, scoring the remaining items takes as long as
 /// scoring all.
 pub(super) const SHARE: usize = 8;
 

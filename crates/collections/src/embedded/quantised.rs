@@ -59,7 +59,7 @@ impl Kept for Block {
     }
 }
 
-/// The quantised rows of a collection for one query: stored ones, and those made for it.
+/// The quantised rows of a collection for one query: stored rows, and rows made for it.
 pub(super) struct ShelfMaker<'l> {
     engine: &'l Engine,
     budget: &'l Arc<Budget>,
@@ -161,7 +161,7 @@ impl EmbeddedCollection {
 }
 
 pub(super) trait Seek {
-    /// Whether the threshold applies to exact scores rather than to quantised ones.
+    /// Whether the threshold applies to exact scores rather than to quantised scores.
     const IS_EXACT: bool;
 
     fn probe(&self) -> &Probe;
@@ -254,7 +254,7 @@ impl Seek for Search<'_> {
     }
 }
 
-/// The worse row is the greater: the one of the lower score, and of equal scores the newer.
+/// The worse row is the greater: it has the lower score, or the same score and is newer.
 impl Ord for Found {
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.number.cmp(&other.number))

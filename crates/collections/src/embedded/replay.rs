@@ -173,7 +173,7 @@ pub(super) fn changes(
     }
 }
 
-/// The error of an incomplete frame of which a later frame states that it was synced.
+/// The error of an incomplete frame that was synced, as a later frame states.
 pub(super) fn proven_damage(path: &Path, offset: u64, proof: u64) -> CollectionError {
     let problem = format!("this frame is damaged: the one at byte {proof} says it was synced");
     damaged(path, offset, &problem)

@@ -30,8 +30,8 @@ pub struct ReplicaHome {
 struct Shared {
     path: PathBuf,
     registry: Registry,
-    /// What the last look found, by name of the collection, and under an empty name for the folder.
-    /// Only one thread looks at a time.
+    /// The findings of the last look, by name of the collection, and under an empty name for the
+    /// folder. Only one thread looks at a time.
     found: Mutex<BTreeMap<String, Found>>,
     unreadable: AtomicUsize,
     /// When a change was last applied, and when the writer last touched its lock; 0 if never.

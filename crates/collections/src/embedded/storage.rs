@@ -23,7 +23,7 @@ pub(super) trait Storage: Debug + Send + Sync {
 
     fn is_folder(&self, path: &Path) -> io::Result<bool>;
 
-    /// Makes an empty file or empties an existing one, for reading and writing.
+    /// Makes an empty file or empties an existing file, for reading and writing.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
@@ -235,7 +235,7 @@ impl<F: Borrow<File> + Debug + Send + Sync> Stored for F {
 
 const PIECE: usize = 1 << 20;
 
-/// Copies up to so many bytes, unless cancelled.
+/// Copies at most this many bytes, unless cancelled.
 pub(super) fn copy(
     mut from: ReadFrom<'_>,
     bytes: u64,

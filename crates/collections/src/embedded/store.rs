@@ -513,7 +513,7 @@ impl Collection for EmbeddedCollection {
             let live = 2 * self.held.read().bytes as u64;
             if length > MIN_LOG.max(live) {
                 match self.rewrite() {
-                    // It was deleted meanwhile.
+                    // The collection was deleted meanwhile.
                     Err(CollectionError::Unknown) => return Ok(()),
                     rewritten => rewritten?,
                 }

@@ -29,7 +29,7 @@ pub(super) struct TokenBlock {
     /// Items that the numbers below cannot describe: without tokens, or with more than they can
     /// count.
     apart: Bits,
-    /// Number of tokens of each item, and number of different ones.
+    /// Number of tokens of each item, and number of its different tokens.
     sizes: Vec<[u16; 2]>,
     longest: u16,
     /// Every token once, by its key, in order.
@@ -149,8 +149,8 @@ impl EmbeddedCollection {
         self.counted_with(meant, best, (by, &[Tokens::Some, Tokens::None]), cancel)
     }
 
-    /// The same for items that have tokens of the texts, or none, in this order; without the last
-    /// group where none of it is among the best.
+    /// As [`Self::counted`], for items that have tokens of the texts, or none, in this order;
+    /// without the last group if none of it is among the best.
     fn counted_with(
         &self,
         meant: &Wanted,

@@ -207,7 +207,7 @@ impl Transaction for WriteTransaction<'_> {
         which: &ItemSelector<'_>,
         now: i64,
     ) -> Result<Applied, CollectionError> {
-        // It is not cancelled, so it does not fail.
+        // The search is not cancelled, so it does not fail.
         let wanted = self.collection.wanted(which, now, Cancellation::NEVER);
         let Ok((view, wanted)) = wanted else { return Ok(Applied::default()) };
         let items = view.table.those(numbers(&wanted));

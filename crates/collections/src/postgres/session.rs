@@ -11,7 +11,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::CollectionError;
 
-/// Most prepared statements of a connection. Filters make ever new ones.
+/// Most prepared statements of a connection. Filters make ever new statements.
 const MAX_STATEMENTS: usize = 256;
 
 pub(super) type Statements = HashMap<Box<str>, Statement>;
@@ -78,7 +78,7 @@ fn is_ending(code: &SqlState) -> bool {
 /// Whether a value could not be converted on this side: the connection is sound.
 fn is_ours(error: &Error) -> bool {
     use std::error::Error as _;
-    // The driver tells these two errors only by their texts.
+    // The driver's two errors differ only in their texts.
     let said = error.to_string();
     error.source().is_some() && (said.contains("serializing") || said.contains("deserializing"))
 }

@@ -86,7 +86,7 @@ impl Entry {
         Ok(self.items.saturating_sub(count(old)))
     }
 
-    /// Time of the last merge of which the collection has items.
+    /// Time of the last merge that moved items of the collection.
     pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64, CollectionError> {
         let text = format!("SELECT max(moved_at) FROM {} WHERE moved_at IS NOT NULL", self.table());
         let rows = session.query(&text, &[])?;

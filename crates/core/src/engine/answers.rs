@@ -109,7 +109,7 @@ pub struct Scores {
     pub unscored: Vec<usize>,
     /// The reason of each unscored pair.
     pub reasons: Vec<Reason>,
-    /// Pairs of which a text was cut short.
+    /// Pairs with a text that was cut short.
     pub truncated: Vec<usize>,
     /// For each pair the shares of listed words of both texts, if requested.
     pub known: Vec<[f32; 2]>,
@@ -127,9 +127,9 @@ pub struct Scores {
 /// A candidate and its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// Its index among the candidates.
+    /// The candidate's index.
     pub index: usize,
-    /// Its score.
+    /// The candidate's score.
     pub score: f32,
 }
 
@@ -152,7 +152,7 @@ pub struct Ranking {
     pub query_known: Option<f32>,
     /// The measure that scored.
     pub measure: Measure,
-    /// Number of scored candidates; the other scorable ones could not have been in the results.
+    /// Number of scored candidates; the other scorable candidates could not have been results.
     pub scored: usize,
     /// Counts of what was read, without the query.
     pub counts: Counts,

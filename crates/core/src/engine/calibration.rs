@@ -122,7 +122,7 @@ impl Calibrations {
         self.0.get(&key(method, measure))
     }
 
-    /// Puts a calibration in, in place of an earlier one.
+    /// Puts a calibration in the place of an earlier one.
     pub fn insert(&mut self, method: Method, measure: Measure, calibration: Calibration) {
         self.0.insert(key(method.name(), measure), calibration);
     }

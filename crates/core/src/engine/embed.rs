@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Whether a method can embed a single text, as far as this model can tell.
+    /// Whether a method can embed a single text, as far as this model shows.
     pub fn embeds(&self, method: Method) -> bool {
         matches!(self.scorer(method), Ok(Scorer::Embed(_)))
     }

@@ -160,7 +160,7 @@ fn counting_methods() -> String {
 }
 
 impl Place {
-    /// The same place in the whole question, for a part that began at item `first`.
+    /// This place in the whole question, if the part began at item `first`.
     pub fn moved(self, first: usize) -> Self {
         match self {
             Self::Text(index) => Self::Text(index + first),
@@ -174,7 +174,7 @@ impl Place {
 impl QueryError {
     /// Says that no method has this name.
     pub(crate) fn unknown_method(name: &str) -> Self {
-        // Names are short; a long one is not repeated whole.
+        // Names are short; a long name is not repeated whole.
         let short = name.trim().chars().take(64).collect();
         Self::UnknownMethod { name: short, nearest: Method::nearest(name) }
     }
@@ -221,7 +221,7 @@ impl QueryError {
         }
     }
 
-    /// The same error in the whole question, for a part that began at item `first`.
+    /// This error in the whole question, if the part began at item `first`.
     pub fn moved(mut self, first: usize) -> Self {
         if let Some(place) = self.place_mut() {
             *place = place.moved(first);
@@ -229,7 +229,7 @@ impl QueryError {
         self
     }
 
-    /// The same error with another place, if a text is at fault.
+    /// This error with another place, if a text is at fault.
     pub fn placed(mut self, at: Place) -> Self {
         if let Some(place) = self.place_mut() {
             *place = at;

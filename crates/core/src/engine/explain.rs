@@ -19,17 +19,17 @@ pub struct ExplainedWord {
     pub span: [u32; 2],
     /// The vocabulary's word; `null` where the vector was made for this text.
     pub word: Option<String>,
-    /// How it was found.
+    /// How the word was found.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub found: Found,
     /// The pieces that its vector was made from, in their order; `##` begins one within the word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<String>,
-    /// Its idf, where the model has one.
+    /// The word's idf, if the model has idf.
     pub idf: Option<f32>,
     /// The length of its vector.
     pub norm: f32,
-    /// What it adds to the score, where the score comes apart.
+    /// The word's share of the score, if the score divides into words.
     pub share: Option<f32>,
 }
 
@@ -39,7 +39,7 @@ pub struct ExplainedWord {
 pub struct UnknownToken {
     /// The token, as it was looked up.
     pub token: String,
-    /// What it adds to the score, for methods that read tokens.
+    /// The token's share of the score, for methods that read tokens.
     pub share: Option<f32>,
 }
 
@@ -54,15 +54,15 @@ pub struct Explanation {
     pub truncated: [bool; 2],
     /// The share of listed words of either text.
     pub known: [f32; 2],
-    /// Words of the one text that have a vector.
+    /// Words of the first text that have a vector.
     pub one: Vec<ExplainedWord>,
     /// Words of the other.
     pub other: Vec<ExplainedWord>,
-    /// Tokens of the one text without a known word.
+    /// Tokens of the first text without a known word.
     pub one_unknown: Vec<UnknownToken>,
     /// Tokens of the other.
     pub other_unknown: Vec<UnknownToken>,
-    /// Cosines of the words' vectors: a row a word of the one text.
+    /// Cosines of the words' vectors: a row a word of the first text.
     pub cosines: Vec<Vec<f32>>,
     /// The shares that add up to the score, if the score divides into words.
     pub shares: Option<Shares>,

@@ -60,7 +60,7 @@ impl OwnMethod<'_> {
         self.engine.score_pairs_by((self.scorer, self.info), pairs, &self.query)
     }
 
-    /// As [`Engine::rank`] does.
+    /// Ranks candidates as [`Engine::rank`] does.
     pub fn rank<T: AsRef<str>>(&self, text: &str, candidates: &[T]) -> Result<Ranking, QueryError> {
         let options = RankOptions::all(self.query);
         let by = (self.scorer, self.info);

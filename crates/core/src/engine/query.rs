@@ -11,13 +11,13 @@ use crate::model::Phrase;
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = OppositesRule))]
 #[serde(rename_all = "snake_case")]
 pub enum Opposites {
-    /// It is: a method that does not count opposites is refused.
+    /// Opposites count: a method that does not count opposites is refused.
     Count,
-    /// It is, unless all that opposes them is that each [names](crate::engine::OppositionKind::Name) what the other
-    /// lacks. That is not told either.
+    /// Opposites count, unless each text only [names](crate::engine::OppositionKind::Name) what the other
+    /// lacks. Answers then leave that out, too.
     WithoutNames,
-    /// It is not: the answer is that of the method without opposites, `coverage-blend` for
-    /// `polarity-blend`, and with a `threshold` texts are related by their score alone.
+    /// Opposites do not count: the answer is that of the method without opposites, `coverage-blend`
+    /// for `polarity-blend`, and with a `threshold` texts are related by their score alone.
     Ignore,
 }
 
@@ -42,9 +42,9 @@ pub struct Query {
     pub method: Method,
     /// The measure; none means the method's own.
     pub measure: Option<Measure>,
-    /// What opposites do to a score; `None` means what they do in the method.
+    /// The effect of opposites on a score; `None` means the method's own.
     pub opposites: Option<Opposites>,
-    /// Whether answers tell how texts are opposed, where the model knows opposites.
+    /// Whether answers say how texts are opposed, where the model knows opposites.
     pub opposes: bool,
     /// Texts whose score reaches this are related; `None` if answers have no verdicts.
     pub threshold: Option<f32>,
@@ -77,7 +77,7 @@ impl Query {
         }
     }
 
-    /// The method that scores: where opposites are ignored, the one that does not count them.
+    /// The method that scores: where opposites are ignored, a method that does not count them.
     pub(super) fn scored_by(&self) -> Method {
         let plain = self.method.info().ignoring_opposites;
         plain.filter(|_| self.opposites == Some(Opposites::Ignore)).unwrap_or(self.method)

@@ -10,7 +10,7 @@ use crate::model::{Frequency, Model};
 pub struct Auto {
     /// The method.
     pub method: Method,
-    /// Why it is this one.
+    /// Why `auto` is this method.
     pub because: &'static str,
 }
 

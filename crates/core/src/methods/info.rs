@@ -29,17 +29,17 @@ pub enum Reads {
 /// The facts about a method that are known without running it.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
-    /// Its name, as requests and flags spell it.
+    /// The method's name, as requests and flags spell it.
     pub name: &'static str,
-    /// Its kind.
+    /// The method's kind.
     pub kind: Kind,
-    /// Its cost.
+    /// The method's cost.
     pub cost: Cost,
-    /// Its effect, in one sentence.
+    /// The method's effect, in one sentence.
     pub summary: &'static str,
-    /// Its paper.
+    /// The paper that describes the method.
     pub paper: &'static str,
-    /// Between which numbers its scores lie; infinite where they have no bound.
+    /// The range of the method's scores; infinite where they have no bound.
     pub range: (f32, f32),
     /// What a text needs to be scored.
     pub reads: Reads,
@@ -84,8 +84,8 @@ pub struct Unavailable {
 /// as the multiplications that take as long.
 pub type Formula = fn(n: u64, m: u64, d: u64) -> u64;
 
-/// What a method takes beside looking up the words of the texts, roughly, for the longest texts
-/// there may be. `cargo bench --bench handover -- costs` shows it beside what is measured.
+/// The cost of a method beside looking up words, roughly, for the longest texts there may be.
+/// `cargo bench --bench handover -- costs` shows it beside what is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// For one pair.
@@ -111,7 +111,7 @@ impl Cost {
         bound: None,
     };
 
-    /// Of tokens of both texts: they are sorted, and those of one are looked up in the other.
+    /// The cost of tokens of both texts: they are sorted, and those of one text are looked up in the other.
     pub(crate) const TOKENS: Self = Self {
         pair: |n, m, _| (n + m) * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
         candidate: |n, m, _| m * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
@@ -119,9 +119,9 @@ impl Cost {
     };
 }
 
-/// A word's place in an order by idf.
+/// The cost of a word's position in an order by idf.
 const A_PLACE: u64 = 2000;
-/// A token among others that are sorted by their keys.
+/// The cost of a token that is sorted among others by their keys.
 const A_SORTED_TOKEN: u64 = 800;
 /// A token looked for among those of another text.
 const A_TOKEN_FOUND: u64 = 300;
@@ -151,7 +151,7 @@ impl Measure {
         }
     }
 
-    /// The similarity of two vectors, larger for more similar ones.
+    /// The similarity of two vectors, larger for more similar vectors.
     pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
         match self {
             Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
@@ -185,7 +185,7 @@ impl Method {
         Self::ALL.iter().copied().find(|method| method.name() == wanted)
     }
 
-    /// The three names or aliases that look most like a misspelt one.
+    /// The three names or aliases that look most like a misspelt name.
     pub fn nearest(name: &str) -> [&'static str; 3] {
         let wanted = canonical(name);
         let names = Self::ALL.iter().map(|method| method.name());
@@ -197,7 +197,7 @@ impl Method {
 }
 
 fn canonical(name: &str) -> String {
-    // Names are short; a long one is no name, and is not worth the copying.
+    // Names are short; a long text is no name, and is not worth the copying.
     let short: String = name.trim().chars().take(64).collect();
     let plain = short.to_lowercase().replace('_', "-");
     let alias = ALIASES.iter().find(|(alias, _)| *alias == plain);

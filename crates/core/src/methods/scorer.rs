@@ -97,7 +97,7 @@ pub trait Against: Send {
     /// calls before; one of a [`RankList`] depends on all of `many`.
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
 
-    /// [`Against::score`] of texts of which the method made these seats; the same, bit for bit.
+    /// Scores as [`Against::score`] does, bit for bit, by the seats that the method made of the texts.
     fn score_seated(
         &mut self,
         many: &[Phrase<'_>],
@@ -115,8 +115,8 @@ pub trait Against: Send {
         false
     }
 
-    /// The score of the text with tokens in any order, which is that of a text of them; for a method of
-    /// which the scores of tokens are [counted](crate::methods::Method::counted).
+    /// The score of the text with a text of these tokens, for a method whose scores of tokens are
+    /// [counted](crate::methods::Method::counted).
     fn score_bag(&self, _bag: &TokenBag) -> Option<f32> {
         None
     }
@@ -141,7 +141,7 @@ pub trait Against: Send {
         None
     }
 
-    /// How the text that was scored last is opposed to this one. `None` if the method does not look.
+    /// How the text that was scored last is opposed to this text. `None` if the method does not look.
     fn opposed(&self) -> Option<Oppositions> {
         None
     }
@@ -155,7 +155,7 @@ pub trait DynCompare: Send + Sync {
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
-    /// Scores one pair without allocating for a prepared text, and tells what [`Against::opposed`] does.
+    /// Scores one pair without allocating for a prepared text, and returns what [`Against::opposed`] does.
     fn pair(
         &self,
         one: &Phrase<'_>,
@@ -193,7 +193,7 @@ impl<M: Compare> DynCompare for M {
     }
 }
 
-/// Scores the only text that a prepared one is compared with.
+/// Scores the only text that a prepared text is compared with.
 fn only(
     mut against: impl Against,
     other: &Phrase<'_>,
@@ -267,8 +267,8 @@ impl Scorer {
         self.pair_told(measure, one, other, scratch).0
     }
 
-    /// [`Scorer::pair`], and how the texts are opposed if the method looks, so that who tells it need
-    /// not look again.
+    /// [`Scorer::pair`], and how the texts are opposed if the method looks, so that no caller has to
+    /// look again.
     pub(crate) fn pair_told(
         &self,
         measure: Measure,
@@ -356,7 +356,7 @@ impl Against for WholeList<'_> {
 /// method that [`crate::methods::Reads::Tokens`] there is a number a token that was read, in place of a word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Shares {
-    /// One number a word of the one text.
+    /// One number a word of the first text.
     pub one: Vec<f32>,
     /// One number a word of the other.
     pub other: Vec<f32>,
@@ -387,7 +387,7 @@ pub struct Scratch {
     pub(crate) one_gram: Vec<f32>,
     pub(crate) other_gram: Vec<f32>,
     pub(crate) cross: Vec<f32>,
-    /// Numbers a word of the one text.
+    /// Numbers a word of the first text.
     pub(crate) one_numbers: Vec<f32>,
     pub(crate) other_numbers: Vec<f32>,
     pub(crate) masses: [Vec<f64>; 3],

@@ -11,7 +11,7 @@ pub struct Counts {
     pub occurrences: Option<Vec<u64>>,
     /// Documents that hold each word.
     pub documents: Option<Vec<u32>>,
-    /// Tokens in all, unknown ones included.
+    /// Tokens in all, unknown tokens included.
     pub tokens: Option<u64>,
     /// Documents in all.
     pub document_total: Option<u64>,

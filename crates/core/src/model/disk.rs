@@ -51,7 +51,7 @@ pub trait DiskFile {
     /// Reserves the whole size, so that a full disk is noticed before the first byte.
     fn reserve(&mut self, bytes: u64) -> io::Result<()>;
 
-    /// Gives the file the mode of the one whose place it takes.
+    /// Gives the file the mode of the file whose place it takes.
     fn publish(&mut self, mode: u32) -> io::Result<()>;
 
     /// Makes the file's bytes last.
@@ -138,7 +138,7 @@ pub(super) fn sweep(
 /// Waits up to this long for another process are not reported.
 const UNSAID: Duration = Duration::from_secs(1);
 
-/// Locks a directory, and says so where that takes a while.
+/// Locks a directory, and reports it if that takes a while.
 fn wait(directory: &File, path: &Path) -> io::Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < UNSAID {
@@ -250,7 +250,7 @@ pub fn replace_locked<D: Disk, T, E: From<io::Error>>(
             Ok(value)
         }
         Err(error) => {
-            // The first error is the one to report; a leftover is removed by the next writer.
+            // Only the first error is reported; a leftover is removed by the next writer.
             let _ = disk.remove(&temporary);
             Err(error)
         }

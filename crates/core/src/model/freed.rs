@@ -2,8 +2,8 @@
 
 #![allow(unsafe_code)]
 
-/// Gives it back to the system: what was needed to open a model, above all. The allocator of glibc keeps much
-/// of it for the next one; others give it back themselves. For programs that replace models.
+/// Gives freed memory back to the system, above all that of opening a model: the allocator of glibc keeps
+/// much of it for later, others give it back themselves. For programs that replace models.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: any thread may call it at any time; it takes the allocator's own locks and touches no memory in use.

@@ -27,7 +27,7 @@ pub(crate) struct RawHeader {
     pub(crate) tensors: Vec<(String, RawTensor)>,
 }
 
-/// The beginning of the message for a duplicate, by which it is told from other JSON errors.
+/// The beginning of the message for a duplicate, which tells it from other JSON errors.
 const TWICE: &str = "stands twice: ";
 
 pub(crate) fn read_header(json: &[u8]) -> Result<RawHeader, FormatError> {

@@ -59,7 +59,7 @@ impl Key {
     #[inline]
     pub(crate) fn new(string: &[u8]) -> Self {
         let length = string.len();
-        // Two loads that meet or overlap, where the bytes are the same.
+        // The two loads together hold every byte; where they overlap they agree.
         let bytes = match (string.first_chunk::<8>(), string.last_chunk::<8>()) {
             _ if length > LONGEST => return Self::default(),
             (Some(first), Some(last)) => {
@@ -193,7 +193,7 @@ impl Lines {
         if found != EMPTY { Some(found) } else { self.find_behind(key, home) }
     }
 
-    /// The number of a string that is not in its own line.
+    /// The number of a string that did not fit into its own line and stands in one of the lines behind it.
     #[cold]
     fn find_behind(&self, key: Key, home: usize) -> Option<u32> {
         let mut at = home;
@@ -265,12 +265,12 @@ mod tests {
 
     #[test]
     fn strings_that_were_chosen_to_belong_in_the_same_line_have_no_lines() {
-        // Strings of which 400, as well as 300, have 256 lines.
+        // 400 of these strings would have 256 lines, as would 300.
         let home = |string: &String| Key::new(string.as_bytes()).hash() >> 32 & 255;
         let numbers = || (0..).map(|n: u32| n.to_string());
         let first: Vec<String> = numbers().filter(|string| home(string) == 0).take(400).collect();
         assert!(Lines::new(first.iter().map(String::as_bytes)).is_none());
-        // The first line and those near enough to it hold so many.
+        // The first line, and the lines that are near enough to it, hold this many.
         let held = WIDTH * (FURTHEST + 1);
         let mut strings = first[..held].to_vec();
         strings.extend(numbers().filter(|string| home(string) >= 128).take(300 - held));

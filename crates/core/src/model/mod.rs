@@ -160,7 +160,7 @@ impl Model {
         Self::from_aligned(bytes.into(), options)
     }
 
-    /// The same from aligned bytes, which are not copied.
+    /// Opens a model in aligned bytes, which are not copied.
     pub fn from_aligned(bytes: AlignedBytes, options: &OpenOptions) -> Result<Self, ModelError> {
         Self::in_memory(Bytes::Memory(bytes), options)
     }

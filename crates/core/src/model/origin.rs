@@ -10,8 +10,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What tells a file that was written to from one that was not. Not the time of its last change of
-/// any kind: a rename, a link and another mode move that as well, and leave the bytes alone.
+/// The marks of a file that change when it is written to. The time of its last change of any kind
+/// is none: a rename, a link and another mode change that as well, and leave the bytes alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
     device: u64,

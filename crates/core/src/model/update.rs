@@ -44,7 +44,7 @@ impl<'m> Update<'m> {
         self.current.as_ref().unwrap_or(self.model)
     }
 
-    /// Writes it, changed.
+    /// Writes the changed model.
     pub fn write(&self, draft: Draft<'_>) -> Result<Written, ModelError> {
         draft.write_locked(&self.lock, self.target.clone())
     }

@@ -124,8 +124,7 @@ impl<'m> Vocabulary<'m> {
         }
     }
 
-    /// Notes the words at these places of `text` and asks for the memory that tells their ids, which comes
-    /// near while something else is done.
+    /// Notes the words at these places of `text` and prefetches the memory that holds their ids.
     pub(crate) fn ask(
         &self,
         text: &[u8],
@@ -143,9 +142,9 @@ impl<'m> Vocabulary<'m> {
         }));
     }
 
-    /// Appends the id of each of the words that were asked for last, or [`EMPTY`]; `seen` is told each
-    /// id. Each step is taken for all words before the next: the memory that a later step of one word
-    /// reads comes near while the others are looked at.
+    /// Appends the id of each of the words that were asked for last, or [`EMPTY`]; `seen` gets each
+    /// id. Each step is taken for all words before the next step: memory for one word comes near while
+    /// the others are looked at.
     pub(crate) fn find_all(
         &self,
         text: &[u8],
@@ -264,7 +263,7 @@ impl<'m> Vocabulary<'m> {
         }
     }
 
-    /// The idf of a word, or of an unknown one. `None` when the model has no idf at all.
+    /// The idf of a word, or of an unknown word. `None` when the model has no idf at all.
     pub fn idf(&self, id: Option<WordId>) -> Option<f32> {
         let table = self.idf?;
         match id.and_then(|id| table.get(id as usize)) {
@@ -307,7 +306,7 @@ impl VocabularyTables {
         }
     }
 
-    /// The tables seen as the vocabulary they will be.
+    /// The tables as the vocabulary that is read from them later.
     pub fn view(&self) -> Vocabulary<'_> {
         Vocabulary::new(&self.bytes, &self.offsets, &self.index, self.max_probe)
     }

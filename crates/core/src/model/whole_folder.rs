@@ -25,9 +25,8 @@ pub struct WholeFolder {
 }
 
 impl WholeFolder {
-    /// A folder to become `target`, of which nothing may be there but an empty folder. Until then its name
-    /// begins with `prefix`, as those of leftovers do, which are removed; `mode` is cut down by what the
-    /// process lets others do (umask).
+    /// Begins a folder that becomes `target`, where only an empty folder may be. Until then its name
+    /// begins with `prefix`; leftovers with such a name are removed. The process's umask restricts `mode`.
     pub fn begin(target: &Path, prefix: &str, mode: u32) -> io::Result<Self> {
         let beside = directory_of(target);
         sweep(beside, prefix, open, |path| fs::remove_dir_all(path))?;
@@ -69,7 +68,7 @@ fn open(folder: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(folder, flags, Mode::empty())?))
 }
 
-/// Makes the names in a folder, and in those within it, last.
+/// Syncs the names in a folder and in the folders within it, so that they outlive a loss of power.
 fn sync_folders(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -148,7 +148,7 @@ impl Layout {
         Ok((fingerprint.chars().take(16).collect(), digest))
     }
 
-    /// Reads the file again and compares it with what was meant.
+    /// Reads the file again and compares it with the bytes that were to be written.
     fn read_back(
         &self,
         file: &mut File,

@@ -40,7 +40,7 @@ fn behind_words(text: &str) -> Option<&str> {
     })
 }
 
-/// The end of the label that a text begins with. In a text of capitals alone none is told from the rest.
+/// The end of the label that a text begins with; a text all in capitals has none.
 fn label(text: &str) -> Option<usize> {
     looked(text.len());
     let (name, rest) = text.split_once(':')?;
@@ -68,7 +68,7 @@ fn byline(rules: &Normalisation, text: &str) -> Option<usize> {
             _ => {}
         }
         let small = !is_name(word);
-        // The last word of a byline is none of the small ones.
+        // The last word of a byline is not a small word.
         is_set &= !small || count > 0 && letters(word) <= JOINER;
         (begins_small, count) = (small, count + 1);
     }

@@ -57,7 +57,7 @@ enum Part {
     Uncased,
 }
 
-/// The same by the character. `camel` says that words may begin at capitals and digits, too.
+/// Counts by characters. `camel` says that words may begin at capitals and digits, too.
 fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
     let marks = usize::from(rules.punctuation == Punctuation::Keep);
     let emoji = usize::from(rules.emoji == Emoji::Keep);

@@ -75,7 +75,7 @@ rules! {
     }
     /// Control characters other than white space.
     controls: Controls {
-        /// They separate words, as any character that is neither letter nor mark.
+        /// These characters separate words, as all do that are neither letter nor mark.
         Separate,
         /// They vanish: `a`, U+0001, `b` is the word `ab`.
         Remove,
@@ -190,7 +190,7 @@ rules! {
     cjk: Cjk {
         /// Letters like any other: a run is one word.
         Run,
-        /// Each is a token.
+        /// Each character is a token.
         Single,
     }
 }

@@ -257,8 +257,8 @@ impl Tokens {
         simd::push_places(words.ends, at, &mut self.ends);
     }
 
-    /// Takes out the words behind `at` that were added by [`Tokens::extend`], as all were after the first
-    /// `settled` tokens.
+    /// Takes out the words behind `at`, if [`Tokens::extend`] added them: it added all words after the
+    /// first `settled` tokens.
     pub(super) fn take_back(&mut self, settled: usize, at: u32) {
         let since = self.starts.get(settled..).unwrap_or_default();
         let behind = since.iter().rev().take_while(|start| **start >= at).count();

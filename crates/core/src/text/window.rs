@@ -17,7 +17,7 @@ pub(super) struct Plain {
     digits: bool,
     /// An apostrophe between two parts of a word is part of it too.
     apostrophes: bool,
-    /// Marks that begin nothing are dropped.
+    /// Whether marks that begin nothing are dropped.
     marks: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    /// Those of the block that begins at `start`.
+    /// The letters of the block that begins at `start`.
     pub(super) fn new(text: &[u8], start: usize) -> Self {
         Self { start, mask: kinds(text.get(start..).unwrap_or_default()).letters }
     }

@@ -43,11 +43,11 @@ pub struct Decision {
     pub new: bool,
     /// The score of the event that was joined; if none was, the best score among the events considered.
     pub score: Option<f32>,
-    /// The nearest text of the event that was joined, else of any.
+    /// The nearest text of the event that was joined; if none was, the nearest text of all.
     pub nearest: Option<Near>,
-    /// Whether the text is a duplicate of that.
+    /// Whether the text is a duplicate of `nearest`.
     pub duplicate: bool,
-    /// Whether its event begins to burst with the text, of one that was added.
+    /// Whether the event begins to burst with the text, if it was added.
     pub bursts: bool,
 }
 
@@ -56,25 +56,24 @@ pub struct Decision {
 pub struct Considered {
     /// The number of the text that the event began with.
     pub event: u64,
-    /// Its score, of which `step` was taken.
+    /// The score of the event, less `step`.
     pub score: f32,
     /// How many of its texts spoke for it.
     pub votes: usize,
     /// How many should have.
     pub wanted: usize,
-    /// What it lost as a young event.
+    /// What the event lost because it has few texts.
     pub step: f32,
     /// The nearest of its texts.
     pub nearest: Near,
 }
 
-/// Milliseconds of the time in which the texts of an event are counted, and of the time before it that they
-/// are compared with.
+/// Milliseconds of the time span in which the texts of an event are counted, and of the span before it.
 const BURST_MS: i64 = 3_600_000;
 const BURST_MIN: usize = 10;
-/// How many times as many texts a burst has as the time before.
+/// A burst has this many times the texts of the span before.
 const BURST_RATIO: usize = 3;
-/// Most texts of an event that are looked at, so that a text of a large one takes no longer.
+/// Most texts of an event that are counted, so that a large event takes no longer.
 const BURST_LOOKED: usize = 4_096;
 
 /// The events of the texts in a window.
@@ -86,7 +85,7 @@ pub struct Events {
     known: HashMap<u64, Event>,
 }
 
-/// Most texts of an event whose mean is its centre: the last ones.
+/// The mean of at most this many last texts of an event is its centre.
 const CENTRE_TEXTS: usize = 16;
 
 #[derive(Debug, Clone, Copy)]
@@ -148,10 +147,9 @@ impl Events {
         self.members.len() * size_of::<Member>() + self.known.len() * EVENT_BYTES
     }
 
-    /// Decides the event of a text that would be the next, given its nearest among the earlier texts of its
-    /// window, whose times it may `reach`, the best first; and the events that it might have joined, in the
-    /// order of their nearest texts. Vectors, of which `vector_of` gives those of the window's texts, are looked
-    /// at for centres alone.
+    /// Decides the event of the next text. `near` has the nearest texts of the window within `reach`, the
+    /// best first. Also returns the events that the text might have joined, in the order of their nearest
+    /// texts. `vector_of` gives vectors of the window's texts, which only centres need.
     pub fn decide<'v>(
         &self,
         vector: Option<&[f32]>,
@@ -206,8 +204,8 @@ impl Events {
         rule.steps.get(at).copied().unwrap_or(0.0)
     }
 
-    /// The mean score of an event's votes for a text less its step, of which `near` begins with the nearest
-    /// that belongs to it.
+    /// The mean score of an event's votes for a text, less the event's step. `near` begins with the nearest
+    /// text of the event.
     fn votes(
         &self,
         event: u64,
@@ -244,7 +242,7 @@ impl Events {
         if cosine.is_finite() { cosine } else { 0.0 }
     }
 
-    /// The numbers of an event's texts that are remembered and of these times, the last first.
+    /// The numbers of an event's remembered texts whose times are within `reach`, the last first.
     fn within(&self, event: u64, reach: &RangeInclusive<i64>) -> impl Iterator<Item = u64> {
         let newest = self.known.get(&event).map_or(NONE, |event| event.newest);
         self.back_from(newest)
@@ -466,7 +464,7 @@ mod tests {
         let times = |parts: &[(i64, i64)]| -> Vec<i64> {
             parts.iter().flat_map(|&(from, count)| texts(from, count)).collect()
         };
-        // One that has just begun has no past.
+        // An event that has just begun has no past.
         assert_eq!(bursts(&times(&[(0, 50)])), [] as [usize; 0]);
         // Two yesterday, none since: the tenth text of an hour.
         assert_eq!(bursts(&times(&[(-1440, 2), (0, 30)])), [11]);
@@ -475,7 +473,7 @@ mod tests {
         // As many every hour, and then again more.
         assert_eq!(bursts(&times(&[(0, 20), (60, 20), (120, 20)])), [] as [usize; 0]);
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 12), (1440, 12)])), [10, 22]);
-        // A late text within a burst ends it neither nor begins another.
+        // A late text within a burst neither ends it nor begins another.
         let mut late = times(&[(-1440, 1), (0, 15)]);
         late.insert(12, -90);
         late.insert(14, -600);

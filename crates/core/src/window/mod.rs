@@ -49,7 +49,7 @@ impl Limits {
 /// A text of a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'e> {
-    /// When it was written, in milliseconds.
+    /// The time at which the text was written, in milliseconds.
     pub time: i64,
     /// Its vector; nothing where it has none, and then it is near to no other.
     pub vector: Option<&'e [f32]>,
@@ -143,7 +143,7 @@ impl Window {
         self.limits
     }
 
-    /// The numbers of the texts that it keeps for the next one.
+    /// The numbers of the texts that the window keeps for the next text.
     pub fn kept(&self) -> std::ops::Range<u64> {
         self.next.saturating_sub(self.limits.last as u64)..self.next
     }
@@ -267,7 +267,7 @@ impl Window {
         }
     }
 
-    /// Whether the window before a text holds an earlier one.
+    /// Whether the window before a text holds an earlier text.
     fn keeps(&self, (number, place): (u64, usize), before: &Question) -> bool {
         before.number - number <= self.limits.last as u64
             && self.reach(self.times[before.place]).contains(&self.times[place])
@@ -306,7 +306,7 @@ impl Window {
     }
 }
 
-/// Places for the texts of a window and a batch beyond.
+/// The number of slots for the texts of a window and one batch more.
 fn places(limits: Limits) -> usize {
     limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
 }

@@ -9,7 +9,7 @@
 //! How much of an event is chatter is told by the information in its texts: a word that makes up the share
 //! `p` of the language has `log2(1 / p)` bits. People who report something say more of it, in rarer words,
 //! than people who say good night. What stands in the window is of no help there: measured, the rareness of
-//! words in the stream told chatter less well than their rareness in the language (`docs/events.md`).
+//! words in the stream told chatter less well than their rareness in the language (`docs/measurements/events.md`).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -32,7 +32,7 @@ const TERM_BYTES: usize = 64;
 const MIN_TEXTS: u32 = 2;
 /// The share of the language that a word makes up which the model did not count, or more rarely than that.
 const RARE: f64 = 1e-6;
-/// Bits of information of texts of which the half is taken for chatter.
+/// A text with this many bits of information counts as half chatter.
 const HALF_BITS: f64 = 100.0;
 
 /// The terms of one text, each once.
@@ -105,7 +105,7 @@ pub struct TermCounts {
 }
 
 impl TermCounts {
-    /// Counts a text. Of more than `most` terms the rare ones are forgotten.
+    /// Counts a text. Of more than `most` terms the rare terms are forgotten.
     pub fn add(&mut self, terms: &Terms, most: usize) {
         self.texts += 1;
         self.bits += terms.bits;
@@ -122,7 +122,7 @@ impl TermCounts {
         }
     }
 
-    /// Bytes of memory that the terms of texts of so many bytes take at most, where at most `most` terms are
+    /// Maximum bytes that the terms of texts of this many bytes take, where at most `most` terms are
     /// counted.
     pub fn bytes_of(texts: usize, most: usize) -> usize {
         // A word of three letters and the gap behind it make two terms: the word, and one with the word

@@ -49,7 +49,7 @@ pub struct Options<'o> {
 pub enum Least {
     /// This one.
     Number(f64),
-    /// The one that was found for the model and the method that scores.
+    /// The threshold that was found for the model and the method that scores.
     Calibrated,
 }
 
@@ -69,7 +69,7 @@ pub enum OptionProblem {
     /// The model or the method does not admit it.
     #[error(transparent)]
     Query(QueryError),
-    /// It is below or above what it may be.
+    /// The value is outside its range.
     #[error("expected a number from {least} to {most}{}", of_scores(*.scores_of))]
     OutOfRange {
         /// The least that it may be.

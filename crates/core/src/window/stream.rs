@@ -41,7 +41,7 @@ pub struct Reasons<'f> {
 }
 
 impl Reasons<'_> {
-    /// The event of a text of the window, as it was when this one was decided.
+    /// The event of a text of the window, as it was when this text was decided.
     pub fn event_of(&self, number: u64) -> Option<u64> {
         (self.event_of)(number)
     }
@@ -67,7 +67,7 @@ pub enum AddPolicy {
 }
 
 impl AddPolicy {
-    /// Whether a text is added of which this was decided.
+    /// Whether a text with this decision is added.
     pub fn adds(self, decision: &Decision) -> bool {
         match self {
             Self::All => true,
@@ -171,10 +171,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         Ok(decisions)
     }
 
-    /// The same, and for each text why. Those are added that the policy says.
-    ///
-    /// Before each text is decided `go_on` is asked. Once that says no, no further text is decided, and the
-    /// stream is not whole: whoever gives up drops it.
+    /// Follows texts and says for each why it has its event. Texts are added as the policy says. `go_on` is
+    /// asked before each text; once it says no, no further text is decided, and the caller drops the
+    /// stream, which is not whole.
     pub fn follow_with(
         &mut self,
         items: &[Item<'_>],
@@ -195,7 +194,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 AddPolicy::New | AddPolicy::None => self.window.look_up(&entries, nearest, floor),
             };
             for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
-                // One that is not added yet is the next.
+                // A text that is not added yet is the next.
                 let number = before + if policy == AddPolicy::All { at as u64 } else { 0 };
                 let text_of = |number| self.text(number);
                 if let Some(opposites) = self.settings.drop_opposed {
@@ -286,9 +285,8 @@ impl<E: Deref<Target = Engine>> Stream<E> {
 /// Candidates that are scored before a caller is asked whether to go on.
 const TOGETHER: usize = 16;
 
-/// Scores the nearest of a text once more by another method, and puts them in the order of that. What
-/// each of them says is asked of `text_of`. Between some of them `go_on` is asked; once that says no, what is
-/// answered is not whole.
+/// Scores the nearest texts again by another method and orders them by its scores. `text_of` gives each text.
+/// `go_on` is called repeatedly; once it returns false, the answer is incomplete.
 pub fn look_again<'t>(
     engine: &Engine,
     method: Method,

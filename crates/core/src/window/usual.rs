@@ -1,5 +1,5 @@
 //! The settings that events are found with where none are said, and where they come from: chosen on
-//! streams drawn from CrisisLex train, as `docs/events.md` tells. Thresholds that were found for a model
+//! streams drawn from CrisisLex train, as `docs/measurements/events.md` tells. Thresholds that were found for a model
 //! stand in its file and go before these.
 
 use crate::engine::{Engine, Opposites};
@@ -24,15 +24,15 @@ impl Preset {
         [("topics", Self::Topics), ("stories", Self::Stories)];
 }
 
-/// Texts that are looked back at.
+/// How many earlier texts a text is compared with.
 pub const LAST: usize = 2000;
 /// The method whose vectors find the nearest.
 pub const METHOD: &str = "avg-cos";
 /// Number of nearest texts that vote.
 pub const NEAREST: usize = 16;
-/// Texts of an event that must speak for it.
+/// How many texts of an event must speak for it.
 pub const VOTES: usize = 4;
-/// The share of an event's centre.
+/// The share of an event's score that its centre has.
 pub const CENTRE: f32 = 0.0;
 /// The least cosine of a text that votes: below it two texts are as alike as any.
 pub const FLOOR: f32 = 0.2;
@@ -44,7 +44,7 @@ const SAME_EVENT: &str = "same-event";
 /// in noise.
 const STEPS: [f32; 3] = [0.25, 0.15, 0.07];
 
-/// The method that scores the nearest once more.
+/// The method that scores the nearest texts a second time.
 pub fn second(engine: &Engine, preset: Preset) -> &'static str {
     let is_fitted = || Method::named(SAME_EVENT).is_some_and(|it| engine.scorer(it).is_ok());
     match preset {

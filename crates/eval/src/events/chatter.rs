@@ -25,7 +25,7 @@ pub struct ChatterReport {
     /// Fewest texts of a counted event.
     pub least: usize,
     pub events: usize,
-    /// Number of counted events most texts of which have no labelled event.
+    /// Number of counted events whose texts mostly have no label.
     pub chatter: usize,
     /// The probability that such an event has a higher score than another.
     pub auc: f64,

@@ -9,7 +9,7 @@ use cognate::window::naming::{TermCounts, Terms};
 
 use crate::events::draws::Labelled;
 
-/// Most labelled events, and most found ones, whose course is shown.
+/// Most labelled events, and most found events, whose course is shown.
 const SHOWN: usize = 20;
 /// Words and phrases that name an event, and terms counted to find them.
 const NAMES: usize = 6;

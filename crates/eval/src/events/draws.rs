@@ -35,7 +35,7 @@ struct Row {
 }
 
 impl Labelled {
-    /// Whether the window before a text has an earlier one.
+    /// Whether the window before a text has an earlier text.
     pub(super) fn keeps(&self, earlier: usize, text: usize, limits: Limits) -> bool {
         let time = |at: usize| self.times.get(at).copied().unwrap_or(0);
         let within = |most: i64| time(text).saturating_sub(time(earlier)) <= most;

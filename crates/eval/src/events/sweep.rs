@@ -79,7 +79,7 @@ enum Known {
 }
 
 impl Known {
-    /// The labels, and how many name a missing text.
+    /// The labels, and how many labels name a text that is missing.
     fn read(
         labels: &SweepLabels,
         places: &HashMap<&str, usize>,

@@ -283,7 +283,7 @@ impl Records {
         }
     }
 
-    /// Lets a record go of which no cells can be had.
+    /// Drops a record whose cells cannot be read.
     fn pass_over(&mut self) {
         self.passable = true;
         self.cutter = Cutter::new(self.format);

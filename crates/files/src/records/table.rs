@@ -115,7 +115,7 @@ pub(super) fn cut(
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Added<'a> {
     Text(&'a str),
-    /// A number; one that is not finite is written as [`Added::Nothing`].
+    /// A number; if it is not finite it is written as [`Added::Nothing`].
     Number(f64),
     /// A number with the digits of single precision; handled like [`Added::Number`].
     Score(f32),
@@ -137,7 +137,7 @@ pub struct Appender {
     cells: Cells,
 }
 
-/// A written field: one of the record, or an added one by its index.
+/// A written field: a field of the record, or an added field by its index.
 #[derive(Debug, Clone)]
 enum Field {
     Own(Column),
@@ -281,7 +281,7 @@ impl Appender {
         }
     }
 
-    /// Separates a field from the one before it.
+    /// Separates a field from the field before it.
     fn delimit(&self, place: usize, out: &mut String) {
         if place > 0 {
             out.push(self.format.delimiter().unwrap_or(b',').into());

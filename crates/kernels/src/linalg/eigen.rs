@@ -74,7 +74,7 @@ fn tridiagonalise(a: &mut [f64], n: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
             continue;
         }
         let norm = (rest + last * last).sqrt();
-        // Of the two reflections, the one that adds magnitudes and so loses no digits.
+        // The reflection that adds magnitudes, and so loses no digits.
         let image = if last < 0.0 { norm } else { -norm };
         beside[i - 1] = image;
         v[i - 1] = last - image;

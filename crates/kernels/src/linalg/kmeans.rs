@@ -145,7 +145,7 @@ impl KMeans {
     }
 }
 
-/// Runs each share on a thread of its own; a single share on this one.
+/// Runs each share on a thread of its own; a single share on the current thread.
 fn run_shares<T: Send>(shares: impl ExactSizeIterator<Item = T>, work: impl Fn(T) + Sync) {
     if shares.len() <= 1 {
         shares.for_each(work);

@@ -73,7 +73,7 @@ fn of_block(block: &[u8; BLOCK]) -> Kinds {
         // SAFETY: the processor was found to have it.
         #[cfg(target_arch = "x86_64")]
         Width::Avx512 if is_x86_feature_detected!("avx512bw") => unsafe { by_avx512(block) },
-        // SAFETY: `width` names only what this processor was found to have, narrower ones too.
+        // SAFETY: `width` names only what this processor was found to have, narrower widths too.
         #[cfg(target_arch = "x86_64")]
         Width::Avx512 | Width::Avx2 => unsafe { by_avx2(block) },
         // SAFETY: every processor of 64 bits has it.

@@ -44,7 +44,7 @@ pub struct FastTextReader {
     ngram_rows: u64,
     ngrams: Option<NGrams>,
     kept: Option<KeptNGrams>,
-    /// Its end was checked against the size of the file.
+    /// The end of the matrix was checked against the size of the file.
     matrix: Matrix,
     next_word: u64,
     next_bucket: u64,
@@ -537,7 +537,7 @@ impl Quantiser {
     }
 }
 
-/// Reads a shape, which must equal this one, and returns the offset after it.
+/// Reads a shape, which must equal the given shape, and returns the offset after it.
 fn shape(scan: &mut Scan, rows: u64, dims: usize) -> Result<(u64, (i64, i64)), ReadError> {
     let at = scan.position();
     let shape = (scan.i64("rows")?, scan.i64("columns")?);

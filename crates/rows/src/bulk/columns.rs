@@ -160,7 +160,7 @@ impl Source for Reader {
                     (joined.map_err(|error| self.failed(&error))?, texts)
                 }
             };
-            // The last rows may form a group with the first ones of the next batch.
+            // The last rows may form a group with the first rows of the next batch.
             let mut cut = texts.len();
             if !ended && question.has_groups() {
                 let parted = texts.windows(2).rposition(|two| !question.together(&two[0], &two[1]));

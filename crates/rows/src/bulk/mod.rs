@@ -54,7 +54,7 @@ pub struct Options {
     pub on_error: OnError,
     pub bad_rows: OnBadRow,
     pub prefix: String,
-    /// The only columns to write, including added ones; if empty, all.
+    /// The only columns to write, including added columns; if empty, all.
     pub columns: Vec<String>,
 }
 

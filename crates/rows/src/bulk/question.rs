@@ -22,7 +22,7 @@ pub enum Task {
     Rank {
         query: String,
         text: String,
-        /// Only the best of each query are written, so many at most.
+        /// At most this many of the best of each query are written.
         #[serde(skip_serializing_if = "Option::is_none")]
         top_k: Option<usize>,
     },
@@ -72,7 +72,7 @@ impl Question<'_> {
         }
     }
 
-    /// What a row has for a text that is missing. Without a candidate it still belongs to its query.
+    /// The text of a row that lacks it. A row without a candidate still belongs to its query.
     pub(super) fn missing(&self, place: usize, name: &str) -> Result<String, String> {
         match self.task {
             Task::Rank { .. } if place == 1 => Ok(String::new()),

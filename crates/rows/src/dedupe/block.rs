@@ -115,7 +115,7 @@ impl Judge<'_> {
         })
     }
 
-    /// The same for texts that `read` gets by their places in the block.
+    /// Compares texts that `read` gets by their positions in the block.
     pub(super) fn compare<T: AsRef<str>, E: From<QueryError>>(
         &self,
         key: u64,
@@ -163,7 +163,7 @@ fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     None
 }
 
-/// Texts that are near enough to a later one, with the product of both.
+/// Texts that are near enough to a later text, with the product of both.
 type Earlier = Vec<(u32, f32)>;
 
 /// Leaves those to score, in rising order.
@@ -209,7 +209,7 @@ impl<'r> Near<'r> {
         };
         if let Some(near) = self.found.get_mut(later).filter(|_| (self.wanted)(one, other)) {
             near.push((earlier as u32, product));
-            // What is left out now would be left out at the end.
+            // Texts that are left out now would be left out at the end.
             if near.len() > 2 * (FIRST + NEAREST) {
                 fewer(near);
             }
@@ -255,7 +255,7 @@ impl<'r> Near<'r> {
         }
     }
 
-    /// Compares the rows at these indices with earlier ones among the first `head`.
+    /// Compares the rows at these indices with earlier rows among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
         if self.least_shared <= 1.0 {
             self.compare_words(places, head);

@@ -38,7 +38,7 @@ pub struct Centres {
     pub centres: Vec<f32>,
 }
 
-/// Vectors as bytes, of which those nearest to others are looked for.
+/// Vectors as bytes, among which the nearest to others are looked for.
 pub(super) struct Rows {
     pub(super) shelf: Shelf,
     count: usize,
@@ -139,7 +139,7 @@ impl Rows {
         Self::new(&Vec::from_iter(&probes), dims)
     }
 
-    /// For each vector the rows with the largest products with it; of equal ones the earlier first.
+    /// For each vector the rows with the largest products with it; of equal rows the earlier first.
     pub(super) fn nearest<const N: usize>(&self, vectors: &[&Probe]) -> Vec<Nearest<N>> {
         let mut best = vec![[None; N]; vectors.len()];
         let mut sums = [[0; ROWS]; QUERIES];

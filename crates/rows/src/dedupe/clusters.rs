@@ -28,7 +28,7 @@ fn next(sorted: &mut Sorted, bytes: &mut Vec<u8>) -> io::Result<Option<Match>> {
     let (score, shared) = bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
     Ok(Some(Match {
         earlier,
-        // It was a 32-bit number when it was pushed.
+        // The number had 32 bits when it was pushed.
         later: later as u32,
         score: f32::from_le_bytes(*score),
         shared: String::from_utf8_lossy(shared).into_owned(),

@@ -18,8 +18,8 @@ const MIN: f32 = 1e-3;
 /// How far below the threshold the cosine of a pair may be if another method scores the pair: in 1
 /// of 400 pairs of tweets with a `coverage-blend` score of 0.8 or more it is still lower.
 const MARGIN: f32 = 0.1;
-/// The same where words are compared beside, which find copies of a lower cosine: 35,196 of the 35,197 pairs are
-/// still found among recombined tweets at 0.08, and 35,177 at 0.06.
+/// The margin if words are compared as well, which find copies of a lower cosine: 35,196 of the 35,197 pairs
+/// are still found among recombined tweets at 0.08, and 35,177 at 0.06.
 const MARGIN_BESIDE_WORDS: f32 = 0.07;
 
 pub struct Judge<'e> {
@@ -44,7 +44,7 @@ pub struct Judge<'e> {
     pub(super) explain: bool,
 }
 
-/// What is compared of a text before its words are.
+/// The part of a text that is compared before its words.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     pub(super) vector: Probe,
@@ -52,7 +52,7 @@ pub(super) struct Mark {
 }
 
 impl<'e> Judge<'e> {
-    /// Prepares the comparison by the chosen method; refuses an unsuitable one.
+    /// Prepares the comparison by the chosen method; refuses an unsuitable method.
     pub fn new(engine: &'e Engine, search: &Search) -> Result<Self, DedupeError> {
         let query = search.query;
         let info = query.method.info();
@@ -156,7 +156,7 @@ impl<'e> Judge<'e> {
         self.copies.is_some()
     }
 
-    /// What pairs are asked by, and what makes a score of the answer; the highest counts.
+    /// The queries for pairs, each with what makes a score of the answer; the highest counts.
     pub(super) fn asked(&self) -> impl Iterator<Item = (&Query, fn(f32) -> f32)> {
         let own: (_, fn(f32) -> f32) = (&self.query, |score| score);
         let copies = self.copies.iter().map(|query| (query, dice as fn(f32) -> f32));
@@ -186,8 +186,8 @@ impl<'e> Judge<'e> {
         Ok(highest)
     }
 
-    /// The scores of the method that counts opposites, which is asked only where the one that ignores them
-    /// says enough: the others are no matches.
+    /// The scores of the method that counts opposites. Only pairs that score enough by the method that
+    /// ignores opposites are scored: no other pair is a match.
     fn scores_counting<T: AsRef<str>>(
         &self,
         texts: &[T],

@@ -64,7 +64,7 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// Prefix of the names of added fields.
     pub prefix: String,
-    /// The only columns to write, added ones among them; if empty, all.
+    /// The only columns to write, added columns among them; if empty, all.
     pub columns: Vec<String>,
     /// Whether to leave out duplicates and write other records unchanged.
     pub drop: bool,
@@ -79,7 +79,7 @@ pub struct Search {
     /// than the method's: plain copies are told by words, likenesses by vectors.
     pub copies: bool,
     pub threshold: f32,
-    /// Minimum cosine of a pair for it to be scored; if absent, one that suits the method.
+    /// Minimum cosine of a pair for it to be scored; if absent, a cosine that suits the method.
     pub floor: Option<f32>,
     pub explain: bool,
     pub memory: usize,

@@ -157,7 +157,7 @@ impl Run<'_, '_> {
         Ok((counts, Buckets::new(&centres, judge.dims)))
     }
 
-    /// The keys of all texts, each with the place of its text among those kept.
+    /// The keys of all texts, each with the index of its text in `Kept`.
     fn blocks(
         &mut self,
         counts: &WordCounts,
@@ -245,8 +245,8 @@ fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks<u32>) -> io::Result<Vec<B
     Ok(blocks)
 }
 
-/// What is kept of the texts that are compared, in the order of their numbers: of each its vector, its
-/// number, where its text is, the bits of its words, and its keys; and the texts.
+/// What is stored of the texts that are compared, in the order of their numbers: the texts, and of
+/// each its vector, its number, where its text is, the bits of its words, and its keys.
 struct Kept {
     rows: Store,
     texts: Store,

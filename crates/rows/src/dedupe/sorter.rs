@@ -14,7 +14,7 @@ use rayon::slice::ParallelSliceMut;
 /// Bytes of a run that are read or written at a time.
 const BUFFER: usize = 256 << 10;
 
-/// A number and one that tells records apart of which the first is the same.
+/// A number, and a second number that tells records with the same first number apart.
 pub(super) type Key = (u64, u32);
 
 /// Records with a unique key, each with some bytes.
@@ -93,7 +93,7 @@ impl Entry {
         (self.major, self.minor)
     }
 
-    /// What stands in a run before its bytes: its key, and how many bytes follow.
+    /// The head of a record in a run: its key, and how many bytes follow.
     fn head(&self) -> u128 {
         u128::from(self.major) | u128::from(self.minor) << 64 | u128::from(self.count) << 96
     }

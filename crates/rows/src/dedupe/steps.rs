@@ -54,7 +54,7 @@ impl Judge<'_> {
         Ok(self.keyed(texts, counts, buckets)?.into_iter().map(|(keys, _)| keys).collect())
     }
 
-    /// The same with what is compared of each text.
+    /// As [`Self::keys`], with what is compared of each text.
     pub(super) fn keyed<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -154,8 +154,8 @@ impl WordCounts {
         counted
     }
 
-    /// Appends the keys of a text with these distinct words: two texts of which the same words are at least
-    /// `least` of all have one in common.
+    /// Appends the keys of a text with these distinct words: two texts that have at least the share `least`
+    /// of their words in common share a key.
     fn prefix(&self, words: &[u64], least: f32, keys: &mut Vec<u64>) {
         let least = (f64::from(least) * words.len() as f64 - 1e-6).ceil() as usize;
         let counted = self.ordered(words);

@@ -43,7 +43,7 @@ pub(super) enum Source<'t> {
         /// A copy of standard input or of a pipe.
         kept: Option<File>,
     },
-    /// Texts in memory; a missing one counts as empty.
+    /// Texts in memory; a missing text counts as empty.
     Column(&'t [Option<&'t str>]),
 }
 
@@ -123,7 +123,7 @@ impl<'t> Source<'t> {
 }
 
 impl Open<'_> {
-    /// The next text; if it is not `wanted`, an empty one in its place.
+    /// The next text; if it is not `wanted`, an empty text in its place.
     fn next(&mut self, wanted: bool) -> Result<Option<String>, DedupeError> {
         match self {
             Self::Column(texts) => {

@@ -69,7 +69,7 @@ impl<E: Deref<Target = Engine>> NamedStream<E> {
         Ok(())
     }
 
-    /// The same for one batch, whose ids are not forgotten yet: its first texts may refer to ids that its last
+    /// Decides one batch whose ids are not forgotten yet: its first texts may refer to ids that its last
     /// texts push out of the window.
     pub(super) fn decide(
         &mut self,

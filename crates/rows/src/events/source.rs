@@ -35,7 +35,7 @@ pub(super) struct Tweet {
 enum Times {
     Field(Column),
     Snowflake(Column),
-    /// The same if the first id is a Twitter id, else nowhere.
+    /// Times from ids, if the first id is a Twitter id; else nowhere.
     Ids(Column),
     /// Nowhere: all times are 0, and the window is bounded only by its number of texts.
     None,

@@ -28,8 +28,8 @@ const TEXTS: usize = 24;
 const TELLING: u64 = 500;
 /// Followed as topics, streams of crises have up to a tenth of their texts in events of 2 to 16, streams of stories a third.
 const SMALL_SHARE: f64 = 0.2;
-/// Followed as stories, streams of crises have from a twentieth of their texts in the largest event, streams of
-/// stories a two-hundredth.
+/// Followed as stories, the largest event of a stream of crises has at least a twentieth of the texts, that
+/// of a stream of stories a two-hundredth.
 const LARGEST_SHARE: f64 = 0.02;
 const NAMED: usize = 6;
 /// Maximum distinct terms counted for an event, and for the stream.
@@ -191,7 +191,7 @@ mod tests {
             Sizes { texts, in_small, largest }.look_like(followed)
         };
         let (topics, stories) = (Preset::Topics, Preset::Stories);
-        // Stories, then a crisis, as either preset found them: docs/events.md.
+        // Stories, then a crisis, as either preset found them: docs/measurements/events.md.
         assert_eq!(told(topics, [9079, 3347, 281]), Some(stories));
         assert_eq!(told(stories, [9079, 3640, 42]), None);
         assert_eq!(told(topics, [9958, 433, 5099]), None);

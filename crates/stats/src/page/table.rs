@@ -72,7 +72,7 @@ impl Column {
 }
 
 impl Cell {
-    /// Text that takes no part in finding the best figure of a column that has one.
+    /// Text that is left out when the best figure of its column is looked for.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { value: f64::NEG_INFINITY, text: text.into(), mark: Mark::None }
     }

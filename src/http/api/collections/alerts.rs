@@ -43,7 +43,7 @@ const GROWN: [u64; 3] = [10, 100, 1000];
 const MAX_GROWN: usize = 16;
 /// Pause between reads of a collection.
 const POLL: Duration = Duration::from_millis(200);
-/// The same for a collection in a database.
+/// Pause between reads of a collection in a database.
 const REMOTE_POLL: Duration = Duration::from_secs(1);
 /// Longest time without a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -56,19 +56,19 @@ const ENTRY_BYTES: usize = 256;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AlertParameters {
-    /// How many items an event has when it is told to have begun; 2 unless this says otherwise. With 1 each
-    /// text that begins one is told.
+    /// How many items an event has when its `begun` is sent; default: 2. With 1 each text that begins an
+    /// event is reported.
     #[param(minimum = 1, maximum = 18446744073709551615_u64)]
     least: Option<u64>,
-    /// How many items it has when it is told to have grown, as `10,50,100`; `10,100,1000` unless this says
-    /// otherwise, at most 16 numbers.
+    /// How many items an event has when its `grown` is sent, such as `10,50,100`; default: `10,100,1000`,
+    /// at most 16 numbers.
     #[param(pattern = "^[1-9][0-9]{0,18}(,[1-9][0-9]{0,18}){0,15}$")]
     grown: Option<String>,
-    /// Which alerts are wanted, as `begun,bursting`: some of `begun`, `grown`, `bursting` and `merged`; all
-    /// unless this says otherwise.
+    /// Which alerts are sent, such as `begun,bursting`: some of `begun`, `grown`, `bursting` and `merged`;
+    /// default: all.
     #[param(pattern = "^(begun|grown|bursting|merged)(,(begun|grown|bursting|merged))*$")]
     kinds: Option<String>,
-    /// How much of an event may be chatter, from 0 to 1, that alerts are told of. Merges are told all the same.
+    /// Alerts of events with more chatter than this, from 0 to 1, are left out. Merges are always reported.
     #[param(minimum = 0, maximum = 1)]
     chatter: Option<f64>,
     /// The `id` of the alert after which to go on, where no header `Last-Event-ID` says it. Without a value
@@ -76,7 +76,7 @@ pub(crate) struct AlertParameters {
     after: Option<String>,
     /// `false`: the stream ends with what there is now.
     follow: Option<bool>,
-    /// The model that chatter is told by, unless it is the server's first.
+    /// The model that measures chatter; default: the server's first.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
 }
@@ -234,8 +234,8 @@ refusals!(StreamRefusals: &[Code::InvalidField, Code::OutOfRange, Code::UnknownM
 
 /// Alerts of a collection's events as they come to be: begun, grown, bursting, merged.
 ///
-/// Server-sent events for `Accept: text/event-stream`, else a line of JSON each. A reader that comes back
-/// with the last `id` that it got goes on after it, also after a restart of the server.
+/// Server-sent events for `Accept: text/event-stream`, else a line of JSON each. A client that comes back
+/// with the last `id` that it got gets the alerts after it, also after a restart of the server.
 #[utoipa::path(
     get,
     path = "/collections/{name}/events/stream",

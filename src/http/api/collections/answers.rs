@@ -35,21 +35,21 @@ const SAMPLE: usize = 16;
 /// A collection.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CollectionEntry {
-    /// Its name.
+    /// The id.
     name: String,
     /// How many items it has.
     items: usize,
-    /// Bytes of memory that they take, roughly.
+    /// Bytes of memory that the items take, roughly.
     bytes: usize,
     /// Whether it outlives the process: it does if the server has a folder for it (setting `data`).
     durable: bool,
-    /// Bytes of its log.
+    /// Bytes of the collection's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_bytes: Option<u64>,
     /// Most items: of more the oldest leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_items: Option<usize>,
-    /// Items of which the time is further back than this leave.
+    /// Items whose time is further back than this leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<String>,
 }
@@ -75,19 +75,19 @@ pub(super) struct CollectionList {
     pub(super) collections: Vec<CollectionEntry>,
 }
 
-/// What came of a change.
+/// The counts of a change.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Changed {
     /// Items that are new.
     added: usize,
-    /// Items that took the place of others of their names.
+    /// Items that replaced items with the same `id`.
     replaced: usize,
     /// Items that were patched.
     #[serde(skip_serializing_if = "is_none_of_them")]
     patched: usize,
     /// Items that were taken out.
     removed: usize,
-    /// Items that left: there are newer ones, or the collection's clock went on past their `ttl`.
+    /// Items that left, because newer items took their room or their `ttl` is over.
     left: usize,
     /// Items that were too old for the collection's `ttl` when they were added, and are not shown.
     #[serde(skip_serializing_if = "is_none_of_them")]
@@ -114,13 +114,13 @@ pub(super) struct ItemEntry<'i>(pub(super) Outgoing<'i>);
 #[derive(ToSchema)]
 #[allow(dead_code)]
 struct ItemFields<'i> {
-    /// Its name.
+    /// The id.
     id: &'i str,
-    /// What it says.
+    /// The text.
     text: &'i str,
-    /// When it was written, or else added: RFC 3339.
+    /// The time when the text was written, or else added: RFC 3339.
     time: &'i str,
-    /// What filters ask for: strings, numbers, truth values.
+    /// Attributes for filters: strings, numbers, booleans.
     #[schema(value_type = Option<Object>)]
     attributes: Option<()>,
     /// An object of the caller's own.
@@ -159,7 +159,7 @@ pub(super) struct ItemList<'i> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     pub(super) filter_unknown: Vec<Box<str>>,
-    /// Attributes of which the filter asks for a value of a kind that no item has there.
+    /// Attributes for which the filter asks for a kind of value that no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     pub(super) filter_mistyped: Vec<Box<str>>,
@@ -168,7 +168,7 @@ pub(super) struct ItemList<'i> {
 /// A text that was matched.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MatchedEntry<'m> {
-    /// Its name.
+    /// The id.
     pub(crate) id: &'m str,
     /// The item that its event began with: its own name where it begins one.
     event: &'m str,
@@ -182,23 +182,24 @@ pub(crate) struct MatchedEntry<'m> {
     word: Option<&'m str>,
     /// The nearest items before it that reach `threshold`, best first.
     nearest: Vec<NearEntry<'m>>,
-    /// The item that it is a duplicate of.
+    /// The item that says the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_of: Option<&'m str>,
-    /// Whether this was told of the text before; its nearest are not stored.
+    /// Whether the text was answered before; its nearest items are not stored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repeated: bool,
     /// Whether the collection has it by now, which it has unless the request said otherwise.
     #[serde(skip_serializing_if = "is_so")]
     added: bool,
-    /// Whether it is too old for the collection's `ttl`, so that it is near to no later one and not shown.
+    /// Whether the text is too old for the collection's `ttl`: no later text is near it, and it is not
+    /// shown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     expired: bool,
-    /// How many items left when it, and others before it since this was told last, were added. A body of
-    /// JSON has it for all its texts.
+    /// How many items left when this text was added, and texts before it since the last such count. A
+    /// body of JSON has it for all its texts.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub(crate) left: usize,
-    /// Why it has its event, where that was asked for.
+    /// Why the text has its event, with `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) explanation: Option<ReasonsEntry<'m>>,
 }
@@ -212,7 +213,7 @@ fn is_so(said: &bool) -> bool {
 /// An item that is near.
 #[derive(Debug, Serialize, ToSchema)]
 struct NearEntry<'m> {
-    /// Its name.
+    /// The id.
     id: &'m str,
     /// How alike both are.
     score: f32,
@@ -232,18 +233,18 @@ pub(crate) struct ReasonsEntry<'m> {
 /// An item that was asked for its event.
 #[derive(Debug, Serialize, ToSchema)]
 struct AskedEntry<'m> {
-    /// Its name.
+    /// The id.
     id: &'m str,
     /// How alike both are.
     score: f32,
-    /// Its event.
+    /// The event.
     event: &'m str,
 }
 
 /// An event that a text might have joined.
 #[derive(Debug, Serialize, ToSchema)]
 struct ConsideredEntry<'m> {
-    /// Its name.
+    /// The id.
     event: &'m str,
     /// The mean of its votes less `step`: below `threshold` the text does not join it.
     score: f32,
@@ -251,7 +252,7 @@ struct ConsideredEntry<'m> {
     votes: usize,
     /// How many of its items were to speak for it: one that is not among the nearest counts nothing.
     wanted: usize,
-    /// What it lost as an event of few items.
+    /// What the event lost because it has few items.
     step: f32,
 }
 

@@ -68,7 +68,7 @@ struct EventPath {
     id: String,
 }
 
-/// An event of a collection, as the items tell it that are there now.
+/// An event of a collection, by the items that are there now.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventEntry<'i> {
     /// The item that it began with, which may have left.
@@ -82,7 +82,7 @@ struct EventEntry<'i> {
     first: String,
     /// The time of its last item.
     last: String,
-    /// Items an hour from the first to the last; not told where these are less than a minute apart.
+    /// Items an hour from the first to the last; absent if these are less than a minute apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     per_hour: Option<f64>,
     /// The hour with the most items.
@@ -90,9 +90,9 @@ struct EventEntry<'i> {
     /// How much of it is chatter, from 0 to 1: the less its texts say, in words the more common in the
     /// language, the more.
     chatter: f64,
-    /// Words and phrases that tell it apart from the rest of the collection, those that tell most first.
+    /// Words and phrases that tell the event from the rest of the collection, the most telling first.
     words: Vec<String>,
-    /// Its most central text.
+    /// The most central text.
     text: &'i str,
     /// How well it answers the query; how alike it is to another event.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ struct EventEntry<'i> {
 struct Hour {
     /// How many items.
     size: usize,
-    /// When it begins.
+    /// The beginning of the hour.
     from: String,
 }
 
@@ -138,20 +138,20 @@ struct EventWithItems<'i> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum EventOrder {
-    /// Those that an item joined last.
+    /// Events that an item joined last.
     #[default]
     Last,
-    /// Those that began last.
+    /// Events that began last.
     First,
-    /// Those with the most items.
+    /// Events with the most items.
     Size,
-    /// Those with the most different values of the attribute that `distinct` names.
+    /// Events with the most different values of the attribute that `distinct` names.
     Distinct,
-    /// Those with the most items an hour.
+    /// Events with the most items an hour.
     PerHour,
-    /// Those with the most items within one hour.
+    /// Events with the most items within one hour.
     Peak,
-    /// Those that are the least chatter.
+    /// Events with the least chatter.
     Chatter,
 }
 
@@ -219,28 +219,29 @@ pub(crate) struct EventsParameters {
     /// milliseconds since 1970.
     #[param(value_type = Option<String>)]
     since: Option<Time>,
-    /// The fewest items; 2 unless this says otherwise.
+    /// The fewest items; default: 2.
     #[param(maximum = 18446744073709551615_u64)]
     least: Option<usize>,
-    /// An attribute of which the different values are counted for each event, as `source`.
+    /// An attribute whose different values are counted for each event, as `source`.
     distinct: Option<String>,
-    /// What comes first: `last` (the default), `first`, `size`, `distinct`, `per_hour` or `peak`, always the
+    /// The order: `last` (the default), `first`, `size`, `distinct`, `per_hour` or `peak`, always the
     /// largest or latest; or `chatter`, the least first.
     #[param(inline)]
     sort: Option<EventOrder>,
-    /// Words that events are looked for by: those come first of which a text answers them best, by `auto`.
+    /// A query: events come first if one of their texts answers it best, by `auto`.
     query: Option<String>,
-    /// Events are told by the items that this admits: a filter as `/rank` has it, as JSON.
+    /// Events consist of the items that this filter admits: a filter of `/rank`, as JSON.
     filter: Option<String>,
-    /// And by those of which the time is no further back than this, as `24h`, by the collection's clock.
+    /// Events consist of items whose time is no further back than this, as `24h`, by the collection's
+    /// clock.
     within: Option<String>,
-    /// The model that answers the query, finds central texts and tells chatter, unless it is the server's first.
+    /// The model for the query, central texts and chatter; default: the server's first.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
-    /// Most events, at most 100; 20 unless this says otherwise.
+    /// Most events, at most 100; default: 20.
     #[param(maximum = 100)]
     limit: Option<usize>,
-    /// How many of the first are passed over.
+    /// How many of the first are skipped.
     #[param(maximum = 18446744073709551615_u64)]
     offset: Option<usize>,
 }
@@ -251,9 +252,9 @@ refusals!(
     &[Code::EmptyText, Code::TextTooLong, Code::NonFiniteScore]
 );
 
-/// The events of a collection: what the texts that were matched belong to.
+/// The events of a collection: the events of the texts that were matched.
 ///
-/// An event is told by the items that the collection has of it now, so it ends when the last of them
+/// An event consists of its items that the collection has now, so it ends when the last of them
 /// leaves. Items that were not matched belong to none.
 #[utoipa::path(
     get,
@@ -319,15 +320,15 @@ pub(crate) async fn list(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventParameters {
-    /// An attribute of which the different values are counted, as `source`.
+    /// An attribute whose different values are counted, as `source`.
     distinct: Option<String>,
     /// The model that the central text is found by, unless it is the server's first.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
-    /// Most items, at most 1000; 100 unless this says otherwise.
+    /// Most items, at most 1000; default: 100.
     #[param(maximum = 1000)]
     limit: Option<usize>,
-    /// How many of the first items are passed over.
+    /// How many of the first items are skipped.
     #[param(maximum = 18446744073709551615_u64)]
     offset: Option<usize>,
 }
@@ -400,7 +401,7 @@ impl EventPage {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MergeRequest<'b> {
-    /// The events whose items become items of this one.
+    /// The events whose items become items of this event.
     #[serde(borrow)]
     #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
     events: List<CandidateId<'b>>,
@@ -423,21 +424,21 @@ pub(crate) struct SimilarParameters {
     /// The kind of the stream: `topics` (the default) or `stories`.
     #[param(inline)]
     preset: Option<Preset>,
-    /// The fewest items of an event; 2 unless this says otherwise.
+    /// The fewest items of an event; default: 2.
     #[param(maximum = 18446744073709551615_u64)]
     least: Option<usize>,
     /// The model that says how alike they are, unless it is the server's first.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
-    /// Most events, at most 32; 5 unless this says otherwise.
+    /// Most events, at most 32; default: 5.
     #[param(maximum = 32)]
     limit: Option<usize>,
 }
 
-/// The events most like this one, which may be one with it.
+/// The events most like this event, which may be the same.
 ///
-/// The `score` is that by which texts of the smaller one would join the larger. Nothing is changed: `merge` makes
-/// them one.
+/// The `score` is that by which texts of the smaller event would join the larger. Nothing is changed; `merge`
+/// joins them.
 #[utoipa::path(
     get,
     path = "/collections/{name}/events/{id}/similar",
@@ -507,7 +508,7 @@ fn names_of(
     Ok(list.items.iter().map(|name| name.digits().into()).collect())
 }
 
-/// Merges events: all items of some become items of this one.
+/// Merges events: all items of some become items of this event.
 ///
 /// Items keep their places, so that later texts join by what the events are then. Needs a key of the scope
 /// `collection`, where keys are set.

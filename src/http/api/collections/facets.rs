@@ -33,9 +33,9 @@ pub(crate) struct FacetsParameters {
     filter: Option<String>,
     /// Only items of the event of this name.
     event: Option<String>,
-    /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
+    /// Only items whose time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
-    /// Most values of each attribute, at most 1000; 10 unless this says otherwise.
+    /// Most values of each attribute, at most 1000; default: 10.
     #[param(maximum = 1000)]
     limit: Option<usize>,
 }
@@ -55,7 +55,7 @@ struct FacetList<'f> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     filter_unknown: Vec<Box<str>>,
-    /// Attributes of which the filter asks for a value of a kind that no item has there.
+    /// Attributes for which the filter asks for a kind of value that no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     filter_mistyped: Vec<Box<str>>,
@@ -77,7 +77,7 @@ struct FacetEntry<'f> {
 /// A value of an attribute.
 #[derive(Debug, Serialize, ToSchema)]
 struct FacetValue<'f> {
-    /// The value: a string, a number or a truth value.
+    /// The value: a string, a number or a boolean.
     #[schema(value_type = serde_json::Value)]
     value: &'f Attribute,
     /// How many items have it.

@@ -35,13 +35,13 @@ struct ItemPath {
     id: String,
 }
 
-/// An item, and what a match would tell of it.
+/// An item, and the answer that a match would give.
 #[derive(Debug, Serialize, ToSchema)]
 struct ItemLook<'i> {
     #[serde(flatten)]
     item: ItemEntry<'i>,
-    /// With `explain`, what a match tells of it by the items before it that are there; `event` of the item is
-    /// what it was told then, or was moved to since.
+    /// With `explain`, the answer of a match by the items before it that are still there. `event` of the item
+    /// is the event of its own match, or the event it was moved to.
     #[serde(skip_serializing_if = "Option::is_none")]
     matched: Option<MatchedEntry<'i>>,
 }
@@ -55,9 +55,8 @@ refusals!(
 
 /// An item of a collection.
 ///
-/// With `explain=true` and the settings of a match it tells why the item has its event: the nearest before it
-/// that are there, the events that they speak for, the words that it shares. `add` and `replace` mean nothing
-/// here.
+/// With `explain=true` and the settings of a match the answer says why the item has its event: the nearest
+/// items before it, their events, and the words that it shares. `add` and `replace` have no effect.
 #[utoipa::path(
     get,
     path = "/collections/{name}/items/{id}",
@@ -117,16 +116,16 @@ pub(super) enum EventField {
 pub(super) struct WholeEvent {
     /// The item that it began with.
     id: String,
-    /// Its items when this one joined it, with this one.
+    /// The number of items when this item joined, with this item.
     #[schema(minimum = 1)]
     size: u64,
-    /// Its score for this one.
+    /// The event's score for this item.
     score: Option<f32>,
-    /// The item that this one is a duplicate of.
+    /// The item that says the same.
     duplicate_of: Option<String>,
     /// The event that this item was moved out of.
     moved_from: Option<String>,
-    /// When, by a merge; only beside `moved_from`.
+    /// The time of the merge that moved the item; only beside `moved_from`.
     moved_at: Option<i64>,
     /// Whether the event began to burst with this item.
     #[serde(default)]
@@ -137,13 +136,13 @@ pub(super) struct WholeEvent {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OneItemRequest {
-    /// What it says.
+    /// The text.
     #[schema(value_type = String, min_length = 1)]
     text: Box<str>,
-    /// When it was written, in any form that `POST …/items` reads.
+    /// The time when the text was written, in any form that `POST …/items` reads.
     #[schema(value_type = Option<String>)]
     time: Option<Time>,
-    /// What filters ask for.
+    /// Attributes for filters.
     #[schema(value_type = Option<Object>)]
     attributes: Option<Attributes>,
     /// An object of the caller's own.
@@ -158,7 +157,7 @@ refusals!(
     PutRefusals: BODY, &[Code::EmptyText, Code::TextTooLong, Code::CollectionFull], WRITE, COLLECTION
 );
 
-/// Adds an item, in the place of another of its name.
+/// Adds an item, or replaces the item with the same `id`.
 ///
 /// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(
@@ -182,7 +181,7 @@ pub(crate) async fn put(
     call.answer(0, &Changed::from(applied))
 }
 
-/// What changes of an item, as a JSON merge patch (RFC 7396): `null` takes out.
+/// What changes of an item, as a JSON merge patch (RFC 7396): `null` removes.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ItemPatchRequest(ItemPatch);
@@ -192,13 +191,13 @@ pub(crate) struct ItemPatchRequest(ItemPatch);
 #[allow(dead_code)]
 #[serde(deny_unknown_fields)]
 struct ItemPatchFields {
-    /// When it was written, in any form that `POST …/items` reads.
+    /// The time when the text was written, in any form that `POST …/items` reads.
     #[schema(nullable = false)]
     time: Option<String>,
     /// Attributes that are set, or taken out where they are `null`; others stay. `null` takes out all.
     #[schema(value_type = Option<Object>)]
     attributes: Option<()>,
-    /// What changes of the object of the caller's own, at any depth; `null` takes it out.
+    /// What changes of the object of the caller's own, at any depth; `null` removes it.
     #[schema(value_type = Option<Object>)]
     data: Option<()>,
 }
@@ -207,7 +206,7 @@ described!(ItemPatchRequest as ItemPatchFields);
 
 refusals!(PatchRefusals: BODY, &[Code::TextTooLong, Code::CollectionFull], WRITE, COLLECTION);
 
-/// Changes attributes, data or time of an item; its text, its event and its place stay.
+/// Changes attributes, data or time of an item; text, event and position stay.
 ///
 /// The body is a JSON merge patch, and is taken as `application/json` and as
 /// `application/merge-patch+json`. Needs a key of the scope `collection`, where keys are set.

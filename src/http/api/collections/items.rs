@@ -30,16 +30,16 @@ pub(crate) struct ItemRequest(pub(crate) Incoming);
 #[allow(dead_code)]
 #[serde(deny_unknown_fields)]
 struct ItemFields<'b> {
-    /// Its name, at most 256 bytes; a whole number stands for its digits.
+    /// The item's id, at most 256 bytes; a whole number stands for its digits.
     #[serde(borrow)]
     id: CandidateId<'b>,
-    /// What it says.
+    /// The text.
     #[schema(min_length = 1)]
     text: String,
-    /// When it was written: RFC 3339, `YYYY-MM-DD HH:MM:SS` or a day alone, seconds or milliseconds since
-    /// 1970. Without it the moment in which it is added.
+    /// The time when the text was written: RFC 3339, `YYYY-MM-DD HH:MM:SS` or a day alone, seconds or
+    /// milliseconds since 1970. Without it the moment in which it is added.
     time: Option<String>,
-    /// What filters ask for, at most 32: strings, numbers, truth values.
+    /// Attributes for filters, at most 32: strings, numbers, booleans.
     #[schema(value_type = Option<Object>)]
     attributes: Option<()>,
     /// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
@@ -56,7 +56,7 @@ described!(ItemRequest as ItemFields<'_>);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ItemsRequest<'b> {
-    /// The items; one takes the place of another of its name.
+    /// The items; each replaces the item with the same `id`.
     #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
@@ -93,11 +93,11 @@ refusals!(
 
 /// Adds items to a collection.
 ///
-/// An item takes the place of another of its name. When this is answered they outlive a crash, if the
+/// An item replaces the item with the same `id`. When this is answered they outlive a crash, if the
 /// collection is durable. Items of a JSON body are added all or none. A body of `application/x-ndjson`
 /// is a stream of any length, an item a line, that is added as it comes: a line that is no item is
-/// answered by a line with its `error`, and the others are added; the last line tells what came of all.
-/// Where a last line is an `error` the stream ended there: what stands before that line was added.
+/// answered by a line with its `error`, and the others are added; the last line tells the counts of
+/// all. Where a last line is an `error` the stream ended there: what stands before that line was added.
 /// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(
     post,
@@ -144,7 +144,8 @@ refusals!(
 ///
 /// The body is a stream of any length, a line an item: its `id`, and what `PATCH` of the one item takes. A line
 /// whose item is not there, or that cannot be applied, is answered by a line with its `error`, and the others
-/// are applied; the last line tells what came of all. Needs a key of the scope `collection`, where keys are set.
+/// are applied; the last line tells the counts of all. Needs a key of the scope `collection`, where keys are
+/// set.
 #[utoipa::path(
     patch,
     path = "/collections/{name}/items",
@@ -179,12 +180,12 @@ pub(crate) struct ItemsParameters {
     filter: Option<String>,
     /// Only items of the event of this name.
     event: Option<String>,
-    /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
+    /// Only items whose time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
-    /// Most items, at most 1000; 100 unless this says otherwise.
+    /// Most items, at most 1000; default: 100.
     #[param(maximum = 1000)]
     limit: Option<usize>,
-    /// How many of the first are passed over.
+    /// How many of the first are skipped.
     #[param(maximum = 18446744073709551615_u64)]
     offset: Option<usize>,
 }
@@ -234,7 +235,7 @@ pub(crate) struct DeleteParameters {
     filter: Option<String>,
     /// Only items of the event of this name.
     event: Option<String>,
-    /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
+    /// Only items whose time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
     /// Whether all items may be meant, as they are where nothing else is said.
     #[serde(default)]

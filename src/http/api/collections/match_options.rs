@@ -79,7 +79,7 @@ pub(crate) struct MatchParameters {
     /// The least score at which a text is a duplicate of its nearest,
     /// whose event it joins.
     duplicate_score: Option<f64>,
-    /// What becomes of items that are opposed to a text.
+    /// What is done with items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
     /// Which of those `drop` leaves out.
     #[param(inline)]
@@ -92,7 +92,7 @@ pub(crate) struct MatchParameters {
     /// The items that texts are matched against, as JSON: `{"user": "u1"}`. It
     /// must admit those that are added.
     filter: Option<String>,
-    /// Whether each is told why it has its event.
+    /// Whether each answer says why the text has its event.
     explain: Option<bool>,
 }
 

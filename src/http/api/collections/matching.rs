@@ -54,49 +54,49 @@ const NEAR_BYTES: usize = 24;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MatchRequest<'b> {
-    /// The texts, each with a name of its own. One that the collection has already has the answer that it
-    /// had when it was matched.
+    /// The texts, each with an `id` of its own. A text that the collection has already gets the answer
+    /// that it had when it was matched.
     #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
     #[serde(borrow)]
     model: Option<ModelName<'b>>,
-    /// The method whose vectors find the nearest; `avg-cos` unless this says otherwise.
+    /// The method whose vectors find the nearest items; default: `avg-cos`.
     #[serde(borrow)]
     method: Option<VectorMethod<'b>>,
-    /// The kind of stream, which says what is usual: `topics` of any size among noise, or `stories` of a few
-    /// posts each; `topics` unless this says otherwise.
+    /// The kind of stream, which sets the defaults: `topics` of any size among noise, or `stories` of a few
+    /// posts each; default: `topics`.
     preset: Option<Preset>,
-    /// A method that scores the nearest once more, or `none`; for topics `same-event` where the model was
-    /// fitted for it, else `coverage`, unless this says otherwise.
+    /// A method that scores the nearest items again, or `none`; default: for topics `same-event` where
+    /// the model was fitted for it, else `coverage`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     second: Option<std::borrow::Cow<'b, str>>,
-    /// How many items before a text it is matched against; 2000 unless this says otherwise.
+    /// How many items before a text it is matched against; default: 2000.
     last: Option<Count>,
     /// None of them that is earlier or later than the text by more than this, as `24h`.
     within: Option<String>,
     /// The least score at which a text is near an item and belongs to its event; `min_score` is the same.
     #[serde(alias = "min_score")]
     threshold: Option<Threshold>,
-    /// How many of the nearest are looked at; 16 unless this says otherwise.
+    /// How many of the nearest items are looked at; default: 16.
     nearest: Option<Pool>,
-    /// How many items of an event must speak for it on average; 4 unless this says otherwise. An event of
-    /// which fewer are in the window needs these, and none needs more than `nearest`.
+    /// How many items of an event must speak for it on average; default: 4. An event with fewer items in
+    /// the window needs only these, and no event needs more than `nearest`.
     votes: Option<Pool>,
-    /// The share of an event's score that is the cosine to the mean of its last texts, from 0 to 1; 0
-    /// unless this says otherwise.
+    /// The share of an event's score that is the cosine to the mean of its last texts, from 0 to 1;
+    /// default: 0.
     centre: Option<Share>,
-    /// The least score at which a text is a duplicate of its nearest, whose event it joins; the highest of
-    /// the method, which is that of the same words, unless this says otherwise.
+    /// The least score at which a text is a duplicate of its nearest, whose event it joins; default: the
+    /// highest of the method, which is that of the same words.
     duplicate_score: Option<Score>,
-    /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
-    /// do not speak for an event, and it is a duplicate of none of them.
+    /// What is done with items that are opposed to a text. With `drop` they are not among its nearest:
+    /// they do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
-    /// Which of those `drop` leaves out: `without_names`, those that differ in more than a name, unless this
-    /// says otherwise; `count`, all.
+    /// Which of those `drop` leaves out; default: `without_names`, those that differ in more than a name;
+    /// `count`, all.
     opposites: Option<Opposites>,
-    /// Which texts are added; all unless this says otherwise.
+    /// Which texts are added; default: all.
     add: Option<AddPolicy>,
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
     /// it another text under such a name is refused.
@@ -105,7 +105,7 @@ pub(crate) struct MatchRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     filter: Option<&'b RawValue>,
-    /// Whether each is told why it has its event.
+    /// Whether each answer says why the text has its event.
     explain: Option<bool>,
 }
 

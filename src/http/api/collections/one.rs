@@ -26,9 +26,8 @@ pub(crate) struct CollectionRequest {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Items>)]
     max_items: Option<Option<Items>>,
-    /// Items of which the time is further back than this leave: `30s`, `15m`, `24h`, `7d`, by the
-    /// collection's clock, which is as far behind the server's as the item that was least so when it was
-    /// added.
+    /// Items whose time is further back than this leave: `30s`, `15m`, `24h`, `7d`, by the collection's
+    /// clock, which is behind the server's by the smallest delay of any item.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, pattern = "^[0-9]+[smhd]$")]
     ttl: Option<Option<String>>,

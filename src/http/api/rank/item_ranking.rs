@@ -56,11 +56,11 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         like_is_id: &'r [usize],
-        /// The same of disliked texts.
+        /// The same for disliked texts.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unlike_unscored: Vec<usize>,
-        /// The same of disliked items.
+        /// The same for disliked items.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unlike_missing: &'r [usize],
@@ -72,8 +72,8 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false, value_type = Vec<String>)]
         filter_unknown: &'r [Box<str>],
-        /// Attributes of which `filter` asks for a value of a kind (a string, a number, a truth value) that
-        /// no item has there.
+        /// Attributes for which `filter` asks for a kind of value (a string, a number, a boolean) that no
+        /// item has.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false, value_type = Vec<String>)]
         filter_mistyped: &'r [Box<str>],
@@ -107,30 +107,30 @@ pub(super) struct ItemResults<'r> {
 /// An item and its score.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RankedItem<'r> {
-    /// Its name.
+    /// The item's id.
     id: &'r str,
-    /// Its score.
+    /// The score.
     score: f32,
     /// With `coverage`, the share of its tokens that the model lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<f32>,
-    /// Its text, if that was asked for.
+    /// The text, with `return_text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'r str>,
-    /// When it was written, or else added, if texts were asked for: RFC 3339.
+    /// The time when the text was written, or else added, if texts were asked for: RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
-    /// Its attributes, if texts were asked for.
+    /// The attributes, with `return_text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     attributes: Option<&'r Attributes>,
-    /// Its `data`, as it came.
+    /// The item's `data`, as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<CallersData<'r>>,
     /// The event that it belongs to, where it was matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<&'r str>,
-    /// Items that are nearly the same as this one, best first.
+    /// Items that are nearly the same as this item, best first.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     duplicates: Vec<DuplicateItem<'r>>,
@@ -153,9 +153,9 @@ pub(super) struct RankedItem<'r> {
 /// An item that is nearly the same as a better one.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DuplicateItem<'r> {
-    /// Its name.
+    /// The item's id.
     pub id: &'r str,
-    /// Its score.
+    /// The score.
     pub score: f32,
     /// How alike the two are.
     pub similarity: f32,

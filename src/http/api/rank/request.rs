@@ -56,7 +56,7 @@ pub struct RankRequest<'b> {
     /// What the scores with several liked texts come to.
     pub(crate) strategy: Option<Strategy>,
     /// What a candidate's best score with a disliked text is multiplied by before it is taken off its
-    /// score: 0.5 unless this says otherwise.
+    /// score; default: 0.5.
     pub(crate) unlike_weight: Option<Weight>,
     /// The candidates. Give either these or `collection`.
     #[serde(borrow)]
@@ -95,20 +95,21 @@ pub struct RankRequest<'b> {
     pub(crate) method: Option<RankMethod<'b>>,
     pub(crate) measure: Option<MeasureName>,
     pub(crate) opposites: Option<Opposites>,
-    /// Most results wanted; of a collection ten unless this says otherwise.
+    /// Most results wanted; default: all candidates, or ten items of a collection.
     pub(crate) top_k: Option<Count>,
-    /// How many of the first results are passed over: `top_k` results come after them.
+    /// How many of the first results are skipped: `top_k` results come after them.
     pub(crate) offset: Option<Offset>,
     /// The least score wanted, boosts included: of opposed candidates, too, unless `opposes` leaves them out.
     pub(crate) min_score: Option<Threshold>,
-    /// Also tell, of each result that has a score, whether it is related to the query.
+    /// Also return, of each result that has a score, whether it is related to the query.
     pub(crate) threshold: Option<Threshold>,
     /// Repeat each result's text.
     pub(crate) return_text: Option<bool>,
     pub(crate) oov: Option<OovPolicy>,
     /// Cut a text that is too long rather than refuse it.
     pub(crate) truncate: Option<bool>,
-    /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
+    /// Also return which share of each text's tokens the model lists, by their stem or a part at
+    /// least.
     pub(crate) coverage: Option<bool>,
     /// The least share of known words of a query or a liked text, as `query_known` tells it: one that has
     /// fewer is taken for one without a known word, so that it ranks nothing.
@@ -120,10 +121,9 @@ pub struct RankRequest<'b> {
     pub(crate) exclude: Option<List<CandidateId<'b>>>,
     /// What a candidate's `boost` does to its score.
     pub(crate) boost_by: Option<BoostRule>,
-    /// What counts of the items of the collection beside how alike they are: each boost is a number from 0 to
-    /// 1, and a score is the similarity and the boosts by their weights; the weight of the similarity is what the
-    /// others leave of 1. Without a text to rank for, and where no liked item is left, a score is the boosts by
-    /// their weights.
+    /// Boosts of the collection's items, each a number from 0 to 1 that counts beside the similarity. A score is
+    /// the sum of similarity and boosts by their weights; the similarity's weight is the rest to 1. Without a
+    /// text to rank for a score is the sum of the boosts by their weights.
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
     pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
@@ -134,23 +134,24 @@ pub struct RankRequest<'b> {
     pub(crate) fuse: Option<List<FusePart<'b>>>,
     /// How the parts of `fuse` become one.
     pub(crate) fuse_by: Option<FuseBy>,
-    /// Candidates at least so much like a better one are folded into it and listed under its
-    /// `duplicates`; for methods of the kind `similarity`.
+    /// Candidates at least so much like a better candidate are listed under its `duplicates`; for
+    /// methods of the kind `similarity`.
     pub(crate) collapse: Option<Threshold>,
-    /// The name of an attribute of the items of the collection, such as their series: of items that have the
-    /// same value of it the best alone is a result. Items without it all are.
+    /// The name of an attribute of the items of the collection, such as their series: only the best of the
+    /// items with the same value is a result. All items without the attribute are results.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collapse_by: Option<Cow<'b, str>>,
-    /// How many of the same value of `collapse_by` are results: one unless this says otherwise.
+    /// How many items with the same value of `collapse_by` are results; default: one.
     pub(crate) per_group: Option<Count>,
     /// Put the best into the order of maximal marginal relevance; for methods of the kind `similarity`.
     pub(crate) diversify: Option<Diversify>,
-    /// Also tell, of the first twenty results at most, the words with the largest shares of the score.
+    /// Also return, for the first twenty results at most, the words with the largest shares of the
+    /// score.
     pub(crate) explain: Option<bool>,
-    /// Also tell how each result is opposed to the query.
+    /// Also return how each result is opposed to the query.
     pub(crate) return_opposes: Option<bool>,
-    /// What becomes of candidates that are opposed to the query, whatever their scores.
+    /// What is done with candidates that are opposed to the query, whatever their scores.
     pub(crate) opposes: Option<OpposedPolicy>,
 }
 
@@ -158,11 +159,11 @@ pub struct RankRequest<'b> {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diversify {
-    /// What a candidate's score counts, against how much it is like results before it: 1 leaves the
-    /// order of scores as it is; 0.7 unless this says otherwise.
+    /// The weight of a candidate's score against its similarity to results before it: 1 leaves the
+    /// order of scores as it is; default: 0.7.
     pub(crate) lambda: Option<Share>,
-    /// How many of the best candidates are reordered; the others follow by their scores. Four times `top_k`
-    /// unless this says otherwise, and never more than 1000.
+    /// How many of the best candidates are reordered; the others follow by their scores. Default: four
+    /// times `top_k`, at most 1000.
     pub(crate) pool: Option<Pool>,
 }
 
@@ -170,7 +171,7 @@ pub(crate) struct Diversify {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BoostRule {
-    /// It is added.
+    /// The boost is added.
     #[default]
     Add,
     /// The score is multiplied by it. A negative score is further from 0 after a boost above 1.

@@ -18,7 +18,7 @@ enveloped! {
         results: Vec<RankedCandidate<'r>>,
         /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
         unscored: &'r [usize],
-        /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+        /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false, value_type = Vec<String>)]
         reasons: &'r [Reason],
@@ -38,7 +38,7 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         like_unscored: &'r [usize],
-        /// The same of disliked texts.
+        /// The same for disliked texts.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unlike_unscored: &'r [usize],
@@ -60,7 +60,7 @@ pub(super) struct OneRanking<'r> {
     results: Vec<RankedCandidate<'r>>,
     /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
     unscored: &'r [usize],
-    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+    /// The reason for each of them: `empty`, `unknown` or `too_long`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     reasons: &'r [Reason],
@@ -94,12 +94,12 @@ pub(super) enum EitherRanking<'r> {
 /// A candidate and its score.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RankedCandidate<'r> {
-    /// Its place among the candidates.
+    /// The index among the candidates.
     index: usize,
-    /// Its own name, if it came with one.
+    /// The candidate's own `id`, if it came with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'r CandidateId<'r>>,
-    /// Its score, boost included.
+    /// The score, boost included.
     score: f32,
     /// With `coverage`, the share of its tokens that the model lists.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub(crate) struct RankedCandidate<'r> {
     /// The candidate's `data`, as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'r CallersData<'r>>,
-    /// Candidates that are nearly the same as this one, best first.
+    /// Candidates that are nearly the same as this candidate, best first.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     duplicates: Vec<DuplicateCandidate<'r>>,
@@ -134,12 +134,12 @@ pub(crate) struct RankedCandidate<'r> {
 /// A candidate that is nearly the same as a better one.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct DuplicateCandidate<'r> {
-    /// Its place among the candidates.
+    /// The index among the candidates.
     index: usize,
-    /// Its own name, if it came with one.
+    /// The candidate's own `id`, if it came with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'r CandidateId<'r>>,
-    /// Its score, boost included.
+    /// The score, boost included.
     score: f32,
     /// How alike the two are.
     similarity: f32,

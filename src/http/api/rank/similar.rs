@@ -35,20 +35,21 @@ const MAX: usize = 100_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SimilarParameters {
-    /// Most items; ten unless this says otherwise.
+    /// Most items; default: ten.
     #[param(minimum = 1, maximum = 100000)]
     top_k: Option<usize>,
     /// The least score wanted: a number or `calibrated`.
     min_score: Option<String>,
-    /// Also tell of each item whether it is related: its score is at or above this, a number or `calibrated`.
+    /// Also return for each item whether it is related: its score is at or above this, a number or
+    /// `calibrated`.
     threshold: Option<String>,
-    /// The method; the model's choice unless this says otherwise.
+    /// The method; default: the model's choice.
     #[param(value_type = Option<RankMethod<'_>>)]
     method: Option<String>,
     /// The model.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
-    /// Whether the items' texts, times and attributes are told.
+    /// Whether the answer has the items' texts, times and attributes.
     return_text: Option<bool>,
 }
 

@@ -123,7 +123,7 @@ struct Failed<'e> {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Failure<'e> {
     code: Code,
-    /// The same in words.
+    /// The error in words.
     #[schema(value_type = String)]
     detail: &'e Detail,
 }
@@ -149,9 +149,9 @@ pub(crate) const MAX_LINE_BYTES: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub number: u64,
-    /// Its index among lines that are not white space, from 0.
+    /// The line's index among lines that are not white space, from 0.
     pub place: u64,
-    /// Its bytes without the end of the line; `None` if it was too long.
+    /// The line's bytes without its end; `None` if it was too long.
     pub bytes: Option<Vec<u8>>,
 }
 

@@ -19,13 +19,13 @@ pub(crate) struct FusePart<'b> {
     /// A method. A part has either a method or `scores`.
     #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
-    /// What the method's vectors are compared by.
+    /// The measure that compares the method's vectors.
     pub(crate) measure: Option<MeasureName>,
     /// The name of numbers that every candidate has under its own `scores`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
     pub(crate) scores: Option<RunName<'b>>,
-    /// What it weighs beside the others, from 0; by default 1. Only the proportions of weights count.
+    /// The weight of the part, from 0; default: 1. Only the proportions of weights count.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1e6)]
     pub(crate) weight: Option<Score>,
 }

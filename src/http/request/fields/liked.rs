@@ -32,7 +32,7 @@ pub(crate) struct WeightedText<'b> {
     /// An item of the collection that is ranked, whose text it is; it is no result itself.
     #[serde(borrow)]
     id: Option<CandidateId<'b>>,
-    /// What its score is multiplied by; 1 where it has none.
+    /// The factor of the score; default: 1.
     weight: Option<Weight>,
 }
 

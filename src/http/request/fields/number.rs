@@ -96,7 +96,7 @@ whole_numbers! {
     /// How many candidates are looked at together.
     #[schema(value_type = u32, minimum = 1, maximum = 1000)]
     Pool: 1 to 1000;
-    /// How many of the first results are passed over.
+    /// How many of the first results are skipped.
     #[schema(value_type = u32, minimum = 0, maximum = 100000)]
     Offset: 0 to 100000;
 }

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// What becomes of texts that say the opposite of the one they are compared with.
+/// What is done with texts that say the opposite of the one they are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OpposedPolicy {
-    /// They are left out.
+    /// Opposed texts are left out.
     Drop,
 }

@@ -40,7 +40,7 @@ fn values() -> Vec<Value> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    // Mostly few different ones, as in real attributes.
+    // Mostly few different values, as real attributes have.
     prop_oneof![prop::sample::select(vec![json!("x"), json!(2)]), prop::sample::select(values())]
 }
 

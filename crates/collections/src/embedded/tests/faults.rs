@@ -67,7 +67,7 @@ fn what_is_handed_over_is_left_alone() {
         disk.fail(0..0);
         let is_left = disk.is_unlocked(Path::new(LOG));
         left += usize::from(is_left);
-        // Otherwise the next process gets it once this one ends.
+        // Otherwise the next process gets it once this process ends.
         let disk = if is_left { disk } else { disk.killed() };
         let new = open(&disk).unwrap();
         new.named("news").unwrap().put(one(1, "the river"), 0).unwrap();
@@ -97,7 +97,7 @@ fn check_after_crash(disk: &Simulated, allowed: &[Holds], told: &str) {
 /// Runs all requests while some steps fail, and cuts the power after each request.
 fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
     let disk = Simulated::new();
-    // The same requests without any failure tell what each changes.
+    // The same requests without any failure show what each changes.
     let model = EmbeddedHome::in_memory(Limits::DEFAULT);
     disk.fail(fails.clone());
     let opened = open(&disk).or_else(|_| {

@@ -11,7 +11,7 @@ use crate::embedded::tests::{ids, item};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{Collection, CollectionError, Home, Item, ItemSelector, Limits, Settings, Write};
 
-/// What a crash may leave beyond the last whole frame.
+/// Bytes that a crash may leave beyond the last whole frame.
 const TORN: &[u8] = b"half of a frame that nobody was told of";
 
 fn one(at: usize) -> Vec<Item> {

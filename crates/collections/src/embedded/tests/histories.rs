@@ -25,7 +25,7 @@ struct Happened {
     steps: usize,
     killed_between: usize,
     killed_inside: usize,
-    /// Histories of which nothing was on the disk, so that they were repeated.
+    /// Histories that left nothing on the disk and were repeated.
     taken_again: usize,
 }
 

@@ -219,7 +219,7 @@ fn what_is_read_once_is_what_a_start_finds() {
     assert_eq!(read.all().unwrap().len(), 1);
 }
 
-/// Another log whose first bytes differ from those of the one that was read.
+/// Another log whose first bytes differ from those of the log that was read.
 #[test]
 fn another_log_in_the_same_file_is_read_from_its_beginning() {
     let (folder, other) = (with_batches(3), with_batches(0));

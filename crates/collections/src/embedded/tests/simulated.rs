@@ -213,7 +213,7 @@ impl Simulated {
         self.state().dead.is_some()
     }
 
-    /// The disk as another process finds it after this one was killed.
+    /// The disk as another process finds it after this process was killed.
     pub(super) fn killed(&self) -> Self {
         let mut state = self.state();
         let nodes = state.dead.take().unwrap_or_else(|| state.nodes.clone());
@@ -222,7 +222,7 @@ impl Simulated {
         Self { state, gate: None }
     }
 
-    /// The disk after a power failure: `chance` tells of each sector whether it was written.
+    /// The disk after a power failure; `chance` says of each sector whether it was written.
     pub(super) fn without_power(&self, mut chance: impl FnMut() -> bool) -> Self {
         let disk = self.killed();
         for node in &mut disk.state().nodes {

@@ -38,7 +38,7 @@ impl FuseBy {
     /// Every rule.
     pub const ALL: [Self; 2] = [Self::Rrf, Self::Zscore];
 
-    /// Its name.
+    /// The fusion's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rrf => "rrf",
@@ -77,7 +77,7 @@ pub enum Source {
 pub struct Part {
     /// The source of its scores.
     pub source: Source,
-    /// Its weight.
+    /// The part's weight.
     pub weight: f64,
 }
 
@@ -97,7 +97,7 @@ pub enum FuseError {
     /// A weight that is negative or not a number.
     #[error("part {part}: expected a weight from 0 up")]
     Weight {
-        /// Its index among the parts.
+        /// The part's index.
         part: usize,
     },
     /// Every weight is 0.

@@ -7,9 +7,9 @@ use crate::engine::rank::{BoostBy, Boosts};
 use crate::engine::{RankOptions, Ranked, Ranking, Reason};
 
 impl Fusion {
-    /// The fused score of each of so many candidates; negative infinity for one that no part scores. `runs`
-    /// are the caller's numbers in the order in which the fusion names them: one that is missing or too
-    /// short scores nothing there.
+    /// The fused score of each candidate; negative infinity if no part scores it. `runs` are the caller's
+    /// numbers in the order in which the fusion names them; a run that is missing or too short scores
+    /// nothing there.
     pub(in crate::engine) fn scores(
         &self,
         parts: &[Ranking],

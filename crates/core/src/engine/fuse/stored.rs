@@ -50,7 +50,7 @@ pub struct StoredPart {
     /// The name of the caller's numbers, where there is no method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<String>,
-    /// Its weight.
+    /// The part's weight.
     pub weight: f64,
 }
 
@@ -75,7 +75,7 @@ pub struct FusedMethod {
 }
 
 impl FusedMethod {
-    /// Its name, `fused:` included.
+    /// The fusion's name, `fused:` included.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }

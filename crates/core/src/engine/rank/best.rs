@@ -42,10 +42,10 @@ pub(super) fn best_of_bounded(
     let mut scored = 0;
     for bound in bounds {
         let full = best.len() >= most;
-        // A score equal to its bound would still rank behind an equal one of a lower index.
+        // A score equal to its bound would still rank behind an equal score of a lower index.
         let behind = |worst: &Worst| bound.order(&worst.0) == Ordering::Greater;
         if !options.wants(bound.score) || (full && best.peek().is_none_or(behind)) {
-            // Bounds after this one are no better.
+            // The bounds that follow are no better.
             break;
         }
         let result = Ranked { index: bound.index, score: score(bound.index)? };

@@ -75,7 +75,7 @@ impl<'c, T> Candidates<'c, T> {
         Self { kept, ..self }
     }
 
-    /// Whether candidates may be left out for better ones of their group.
+    /// Whether candidates may be left out for better candidates of their group.
     pub(super) fn are_grouped(&self) -> bool {
         !self.groups.is_empty()
     }

@@ -19,7 +19,7 @@ pub(super) struct Fold {
     pub(super) duplicates: Vec<Duplicate>,
 }
 
-/// A candidate that is nearly the same as a better one.
+/// A candidate that is nearly the same as a better candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Duplicate {
     /// The candidate.

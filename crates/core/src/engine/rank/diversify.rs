@@ -37,15 +37,15 @@ pub(super) const MAX_TOKENS: usize = 1 << 16;
 
 /// A candidate of the pool that is not chosen yet.
 struct Left {
-    /// Its index in the order of scores.
+    /// The candidate's index in the order of scores.
     place: usize,
     ranked: Ranked,
-    /// Its similarity to the most similar chosen candidate.
+    /// The candidate's similarity to the most similar chosen candidate.
     nearest: Option<f32>,
 }
 
 impl Left {
-    /// Its marginal relevance: the value of choosing it next.
+    /// The candidate's marginal relevance: the value of choosing it next.
     fn value(&self, lambda: f64) -> f64 {
         let nearest = self.nearest.map_or(0.0, f64::from);
         lambda * f64::from(self.ranked.score) - (1.0 - lambda) * nearest

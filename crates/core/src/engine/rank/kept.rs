@@ -10,7 +10,7 @@ use crate::methods::Scorer;
 
 /// Candidates that are scored together.
 const BLOCK: usize = 256;
-/// Results beyond the wanted ones that are stored before the rest is dropped.
+/// Results beyond the wanted number that are stored before the rest is dropped.
 const SPARE: usize = 4096;
 
 /// The stored vector of a candidate.

@@ -48,7 +48,7 @@ pub struct Likes<'t> {
 }
 
 impl<'t> Likes<'t> {
-    /// Texts of equal weight, of which the best score counts.
+    /// Texts of equal weight; the best score with one of them counts.
     pub fn any_of(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let liked = texts.into_iter().map(|text| Liked { text: text.into(), weight: 1.0 });
         Self { liked: liked.collect(), ..Self::default() }
@@ -186,7 +186,7 @@ impl<'e> Sides<'e> {
 }
 
 impl Sides<'_> {
-    /// The texts that have what the method needs, and the weights of the liked ones.
+    /// The texts that have what the method needs, and the weights of the liked texts.
     pub(super) fn known(&self) -> impl Iterator<Item = (&AskedText<'_>, Option<f32>)> + Clone {
         let liked = self.liked.iter().map(|(one, weight)| (one, Some(*weight)));
         let disliked = self.disliked.iter().map(|one| (one, None));
@@ -239,7 +239,7 @@ impl Sums {
         self.disliked.resize(candidates, None);
     }
 
-    /// Adds the scores with one text, a liked one if it has a weight.
+    /// Adds the scores with one text, which is liked if it has a weight.
     pub(super) fn add(&mut self, scores: &[f32], weight: Option<f32>, strategy: Strategy) {
         let Some(weight) = weight.map(f64::from) else {
             for (worst, &score) in self.disliked.iter_mut().zip(scores) {

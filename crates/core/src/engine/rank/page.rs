@@ -12,9 +12,9 @@ use crate::engine::{Engine, Oppositions, Query, QueryError, Ranked, Ranking};
 pub struct PageOptions {
     /// How many of the first results are skipped.
     pub offset: usize,
-    /// Most results after those; `None` means all.
+    /// Most results behind the offset; `None` means all.
     pub top_k: Option<usize>,
-    /// The similarity at which a candidate is a duplicate of a better one.
+    /// The similarity at which a candidate is a duplicate of a better candidate.
     pub collapse: Option<f32>,
     /// Whether, and how much, results should differ.
     pub diversify: Option<Diversify>,
@@ -67,11 +67,11 @@ pub enum Side {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SharedWord))]
 pub struct WordShare {
-    /// The token, as it was looked up; of several forms the one that adds most.
+    /// The token, as it was looked up; of several forms the form that adds most.
     pub token: String,
     /// Which text it stands in.
     pub of: Side,
-    /// What it adds to the score, in all forms and in both texts together.
+    /// The token's share of the score, in all forms and in both texts together.
     pub share: f32,
 }
 
@@ -169,9 +169,9 @@ pub struct Page {
 /// A result of a page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PageResult<'p> {
-    /// Its index among the candidates.
+    /// The candidate's index.
     pub index: usize,
-    /// Its score, if it has one.
+    /// The candidate's score, if it has a score.
     pub score: Option<f32>,
     /// Candidates that were merged into it, best first.
     pub duplicates: &'p [Duplicate],

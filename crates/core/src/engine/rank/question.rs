@@ -15,7 +15,7 @@ pub enum Asked<'t> {
     One(Cow<'t, str>),
     /// Several: a ranking for each, as for that text alone.
     Each(Vec<Cow<'t, str>>),
-    /// Liked texts and disliked ones.
+    /// Liked and disliked texts.
     Likes(Likes<'t>),
     /// None: candidates are ranked by their boosts alone, and their texts are not read.
     Nothing,

@@ -133,7 +133,7 @@ impl<'t> RankSession<'_, '_, 't> {
         self.reader.end(self.workspace);
     }
 
-    /// Scores a candidate of which only the bound was known.
+    /// Scores a candidate for which only a bound was known.
     fn score_again(&mut self, candidate: &str, index: usize) -> Result<f32, QueryError> {
         let mut score = [0.0];
         if let Some(against) = &mut self.against

@@ -10,7 +10,7 @@ use crate::model::phrase::Word;
 /// The different words of two texts, with memory for the next two.
 #[derive(Default)]
 pub(crate) struct Union {
-    /// The words, and of which text each is taken.
+    /// The words, each with the text that it is taken from.
     words: Vec<(Word, usize)>,
     /// How many of them are listed, which are the first, in order.
     listed: usize,

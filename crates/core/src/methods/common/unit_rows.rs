@@ -34,7 +34,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The products that were computed last, in rows of this stride and of so many columns.
+    /// The products that were computed last, in rows of this stride and with this many columns.
     pub(crate) fn last(&self, stride: usize, columns: usize) -> Products<'_> {
         Products { numbers: &self.matrix, stride, columns }
     }
@@ -48,7 +48,7 @@ pub(crate) struct Products<'w> {
 }
 
 impl<'w> Products<'w> {
-    /// A matrix whose rows are `stride` numbers apart, of which the first `columns` count.
+    /// A matrix whose rows are `stride` numbers apart; the first `columns` of each count.
     pub(crate) fn new(numbers: &'w [f32], stride: usize, columns: usize) -> Self {
         Self { numbers, stride, columns }
     }

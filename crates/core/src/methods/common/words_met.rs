@@ -100,7 +100,7 @@ impl Hasher for Spread {
 
     fn write_u32(&mut self, number: u32) {
         let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        // The table reads the low bits for the place and the high ones for the tag.
+        // The table reads the low bits as a slot and the high bits as a tag.
         self.0 = mixed ^ (mixed >> 32);
     }
 }
@@ -129,8 +129,8 @@ pub(crate) fn idf(phrase: &Phrase<'_>, word: Word) -> f32 {
     phrase.idf(word).unwrap_or(0.0)
 }
 
-/// The places in the text of its words, the highest idf first. Equal ones go by their keys, never
-/// by where they stand, so that word order cannot change a score.
+/// The positions of a text's words, the highest idf first. Words of equal idf are ordered by their
+/// keys, so that word order cannot change a score.
 pub(crate) fn places_by_idf(phrase: &Phrase<'_>) -> Vec<usize> {
     let words = phrase.words();
     let mut places = phrase.bag_order();
@@ -173,7 +173,7 @@ mod tests {
                 ids[hash as usize % places] += 1;
             }
             let most = ids.into_iter().max().unwrap();
-            // A table of so many places does not hold more.
+            // A table with this many slots does not hold more.
             assert!(most.min(places) <= 1280, "{most} ids in one of {places} places");
         }
     }

@@ -58,8 +58,8 @@ impl<'m> Collection<'m> {
         ((count as f64).max(UNSEEN) / tokens as f64).min(1.0)
     }
 
-    /// How rare a token is: `ln(1 + (N − df + .5) / (df + .5))`, or the model's idf where it does
-    /// not tell in how many documents a word stands. Never below 0.
+    /// How rare a token is: `ln(1 + (N − df + .5) / (df + .5))`, or the model's idf if the model
+    /// has no numbers of documents. Never below 0.
     pub(crate) fn rarity(&self, key: u64) -> f64 {
         if let Some((frequencies, total)) = self.documents() {
             let known = place(key).and_then(|place| frequencies.get(place)).copied().unwrap_or(0);
@@ -71,7 +71,7 @@ impl<'m> Collection<'m> {
         if idf.is_finite() { f64::from(idf).max(0.0) } else { 0.0 }
     }
 
-    /// Tokens of a document in the mean, where that is known and there are any.
+    /// Mean number of tokens of a document, if it is known and above 0.
     pub(crate) fn mean_length(&self) -> Option<f64> {
         let corpus = &self.vocabulary.corpus;
         let (tokens, documents) = (corpus.tokens?, corpus.documents?);
@@ -90,7 +90,7 @@ fn place(key: u64) -> Option<usize> {
     u32::try_from(key).ok().map(|id| id as usize)
 }
 
-/// Weighted tokens by which posts are scored: a query, or an expanded one.
+/// Weighted tokens by which posts are scored: a query, or an expanded query.
 pub(crate) struct WeightedTokens {
     tokens: Vec<Weighted>,
 }

@@ -2,18 +2,18 @@
 
 use crate::methods::Method;
 
-/// What of a candidate's tokens a score depends on.
+/// The part of a candidate's tokens that a score depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// How often each token of the query occurs, and how many tokens there are.
+    /// How often each token of the query occurs, and the number of tokens.
     Occurrences,
-    /// Which tokens of the query occur, and how many different tokens there are.
+    /// Which tokens of the query occur, and the number of different tokens.
     Kinds,
 }
 
 impl Method {
-    /// What of a candidate's tokens its score depends on, where it is so little: two candidates that agree
-    /// in it have the same score for the query.
+    /// The part of a candidate's tokens that its score depends on, if it is this small: two candidates
+    /// that agree in it have the same score for the query.
     pub fn counted(self) -> Option<Counted> {
         match self {
             Self::Bm25 | Self::Ql | Self::JaccardBag => Some(Counted::Occurrences),

@@ -28,7 +28,8 @@ impl TokenBag {
         self.count();
     }
 
-    /// Replaces the bag by these tokens, each so often, and so many different ones that no text has.
+    /// Replaces the bag by these tokens, each with its count, and by `others` different tokens that
+    /// no text has.
     pub(crate) fn imagine(&mut self, tokens: impl Iterator<Item = (u64, u32)>, others: usize) {
         self.sorted.clear();
         for (key, times) in tokens {
@@ -39,7 +40,7 @@ impl TokenBag {
         self.count();
     }
 
-    /// The same from sorted keys.
+    /// Reads a bag of tokens from sorted keys.
     pub(crate) fn read_sorted(&mut self, keys: &[u64]) {
         self.sorted.clear();
         self.sorted.extend_from_slice(keys);

@@ -96,7 +96,7 @@ fn coefficients(phrase: &Phrase<'_>, weights: &[f32]) -> Vec<f32> {
     phrase.bag_order().into_iter().filter_map(|place| of_text.get(place).copied()).collect()
 }
 
-/// The words of a text, the highest idf first: the place of each in the text, and where it stands
+/// The words of a text, the highest idf first: the position of each in the text, and its position
 /// among `m` weights.
 pub fn standing(phrase: &Phrase<'_>, m: usize) -> impl Iterator<Item = (usize, Between)> {
     words_met::places_by_idf(phrase).into_iter().zip(ranks(phrase.words().len(), m))

@@ -89,7 +89,7 @@ pub mod pca {
         }
 
         fn shares(&self, phrase: &Phrase<'_>, other: &[f32], shares: &mut [f32]) -> bool {
-            // Projecting the one vector or the other makes no difference to their product.
+            // Projecting either vector makes no difference to their product.
             let mut projected = other.to_vec();
             linalg::remove(&self.component, &mut projected);
             weighted_sum::take_apart(phrase, &coefficients(phrase), &projected, shares);

@@ -1,7 +1,7 @@
 //! Which words are names, as a model file tells it: the section `names`, written from a readable list and
 //! checked when it is read.
 //!
-//! A line of the list holds what its words are and the words, in fields that tabs separate; models/README.md
+//! A line of the list holds what its words are and the words, in fields that tabs separate; models/names.py
 //! has the table. What a word is by its counts (`name`, `maybe`, `rare`, `some`) becomes a byte a row of the
 //! vocabulary, and all other lines stay text: some of their words are not listed. What follows for two
 //! texts is not known here.
@@ -63,7 +63,7 @@ pub(super) mod flag {
     pub const ALSO: u8 = 1 << 1;
     /// Of its group only with a capital or behind a word that says when: may, march, fall.
     pub const DOUBTFUL: u8 = 1 << 2;
-    /// It says when: in, since, next.
+    /// The word says when: in, since, next.
     pub const WHEN: u8 = 1 << 3;
     /// Passed over where the words beside names are compared: the, our, mr.
     pub const ARTICLE: u8 = 1 << 4;
@@ -82,7 +82,7 @@ const ENDINGS: [&str; 3] = ["ending", "vowel-ending", "form"];
 pub(super) struct Known {
     pub(super) flags: u8,
     kinds: u8,
-    /// The group, of which only one can be meant, and which of it this word is.
+    /// The word's group, of which a text can mean only one entry, and the word's entry in it.
     pub(super) group: Option<[u16; 2]>,
     /// Lines by which it names the same as others.
     pub(super) same: Vec<u32>,
@@ -108,13 +108,13 @@ const KINDS: u32 = 3;
 const ALL_KINDS: u32 = 0b11111;
 const CODE: u32 = 8;
 const ALL_CODES: u32 = 0b11;
-/// It may be what a text names and another does not, however it is written.
+/// The word may be a name that one text has and another lacks, however it is written.
 const CANDIDATE: u32 = 1 << 10;
-/// It may in a text without capitals.
+/// The same in a text without capitals.
 const UNCASED: u32 = 1 << 11;
-/// It may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
+/// The word may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
 const A_WORD: u32 = 1 << 12;
-/// It ends a name of two words.
+/// The word ends a name of two words.
 const ENDS: u32 = 1 << 13;
 const KNOWN: u32 = 14;
 
@@ -287,7 +287,7 @@ impl List {
                 Some(Class::No) | None if *row & ALL_CODES << CODE == 0 => 0,
                 _ => CANDIDATE,
             };
-            // Its owner may be a name.
+            // The word before `'s` may be a name.
             if word.ends_with(b"'s") {
                 *row |= CANDIDATE;
             }
@@ -422,7 +422,7 @@ impl Code {
     const ALL: [Self; 3] = [Self::Letter, Self::Roman, Self::Digits];
 
     fn new(word: &str) -> Option<Self> {
-        // A room: 4b.
+        // A number and a letter name a room, such as 4b.
         let [digits @ .., b'a'..=b'h'] = word.as_bytes() else { return Self::begun(word) };
         let is_room = matches!(digits.len(), 1..=3) && digits.iter().all(u8::is_ascii_digit);
         if is_room { Some(Self::Digits) } else { Self::begun(word) }

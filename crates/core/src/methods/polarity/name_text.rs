@@ -10,11 +10,11 @@ use crate::model::{Phrase, WordId};
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
 pub(super) const MAX: usize = 48;
 
-/// How far from a name in small letters that word is in a text that has capitals.
+/// How far a word in small letters is from a name, in a text that has capitals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Weak {
     No,
-    /// It is hardly seen.
+    /// The word is hardly seen.
     Unseen,
     Small,
 }
@@ -25,10 +25,10 @@ pub(super) struct Token {
     /// token's.
     pub(super) length: u32,
     pub(super) initial: u8,
-    /// What tells it apart from other tokens.
+    /// A key that tells the token apart from other tokens.
     pub(super) key: u64,
     pub(super) id: Option<WordId>,
-    /// Its row, or that of its stem.
+    /// The row of the token, or of its stem.
     pub(super) row: Option<WordId>,
     /// The number of what the lines say of it.
     pub(super) known: u32,
@@ -39,15 +39,15 @@ pub(super) struct Token {
     a_word: bool,
     pub(super) weak: Weak,
     pub(super) is_capital: bool,
-    /// It is `US`.
+    /// Whether the token is `US`.
     of_capitals: bool,
-    /// It begins a sentence, so that its capital says nothing.
+    /// The token begins a sentence, so that its capital says nothing.
     pub(super) first: bool,
     /// Nothing but a space, a hyphen or a full stop stands before it.
     pub(super) joins: bool,
-    /// Of a hashtag.
+    /// Whether the token comes from a hashtag.
     pub(super) tag: bool,
-    /// It makes one name with the token before it, which is none by itself.
+    /// The token makes one name with the token before it, which is no name by itself.
     pub(super) joined: bool,
     /// A colon stands behind it: a text of this speaker.
     byline: bool,
@@ -77,7 +77,7 @@ impl Token {
         self.key == other.key
     }
 
-    /// Its text, in the phrase that it was read from.
+    /// The token's text, in the phrase that it was read from.
     pub(super) fn text<'p>(&self, phrase: &'p Phrase<'_>, place: usize) -> &'p str {
         phrase.tokens().text(place).get(..self.length as usize).unwrap_or_default()
     }
@@ -281,8 +281,7 @@ impl TextNames {
     }
 
     fn marks(&self, list: &List, phrase: &Phrase<'_>) -> [u64; 3] {
-        /// Sentences in a text behind the first, whose first words have a capital that says
-        /// nothing.
+        /// Capitals that a text may have at the beginnings of sentences, where they say nothing.
         const SENTENCES: u32 = 3;
         if let Some(marks) = self.marks.get() {
             return marks;

@@ -18,8 +18,8 @@ use crate::methods::polarity::name_text::{MAX, Text, TextNames, Token, Weak, pla
 use crate::model::phrase::TOKEN_BYTES;
 use crate::model::{Model, ModelError, Phrase};
 
-/// Texts agree too little where the longer shares less than one word in so many with the other;
-/// most texts of a ranking do.
+/// Texts agree too little if the longer shares less than one word in this many with the other; most
+/// texts of a ranking do.
 const SHARED: usize = 5;
 /// In longer texts names are left out and put in for other reasons.
 const LONGEST: usize = 18;
@@ -52,7 +52,7 @@ pub(super) struct Names {
     unlisted: f32,
 }
 
-/// What is left over of two texts, a bit a token, and which token of the other names the same.
+/// The tokens left over of two texts, as bits, and which token of the other names the same.
 struct Left {
     left: [u64; 2],
     partners: [[Option<u8>; MAX]; 2],
@@ -73,7 +73,7 @@ enum Kinds {
     Apart,
 }
 
-/// What two runs are to each other.
+/// The relations of two runs.
 struct Features {
     runs: [Run; 2],
     left: bool,
@@ -94,7 +94,7 @@ struct Features {
     /// Both are known of countries, or of one group.
     known: bool,
     shared: bool,
-    // Of the one run and of the other.
+    // Of both runs.
     strong: [bool; 2],
     maybe: [bool; 2],
     some: [bool; 2],
@@ -300,7 +300,7 @@ impl Pair<'_> {
         (!left.contains(&0)).then_some(Left { left, partners })
     }
 
-    /// The token of the other text that names the same as this one.
+    /// The token of the other text that names the same as this token.
     fn partner(&self, side: usize, place: usize, partners: &[Option<u8>; MAX]) -> Option<usize> {
         let token = self.token(side, place)?;
         let stands = || self.texts[1 - side].tokens.iter().rposition(|other| other.equals(token));
@@ -376,7 +376,7 @@ impl Pair<'_> {
             return false;
         }
         let begins_alike = one.initial == other.initial;
-        // What else can be alike takes four letters that begin alike, or a longer word around it.
+        // Other names are alike only by four letters that begin alike, or by a longer word.
         let shorter = one.length.min(other.length);
         // An MP and MPs.
         let is_plural = |one: &str, other: &str| other.strip_suffix('s') == Some(one);
@@ -591,8 +591,8 @@ impl Pair<'_> {
         before(0) == before(1) && rest_is_same(self.texts, left)
     }
 
-    /// Whether two runs make texts say different things; `extra` runs stand beside them. How far
-    /// the rest agrees is asked for where it decides.
+    /// Whether two runs make the texts say different things; `extra` counts the runs beside them.
+    /// How far the rest of the texts agrees is computed only if it decides.
     fn differ(
         &self,
         run: &Features,
@@ -736,7 +736,7 @@ fn rest_is_same(texts: [&Text; 2], without: [u64; 2]) -> bool {
     one.eq(other)
 }
 
-/// Whether two sorted bags have so many words in common.
+/// Whether two sorted bags have at least this many words in common.
 fn share(mut one: &[u32], mut other: &[u32], mut least: usize) -> bool {
     while least > 0 {
         let ([a, rest @ ..], [b, others @ ..]) = (one, other) else { return false };
@@ -781,7 +781,7 @@ fn plain(word: &str) -> [String; 2] {
     [base, pairs.iter().fold(word.to_owned(), |word, (from, to)| word.replace(*from, to))]
 }
 
-/// Whether two neighbours of the one have changed places in the other.
+/// Whether two neighbours in `x` have changed places in `y`.
 fn is_swap(x: &[u8], y: &[u8]) -> bool {
     let mut differ = (0..x.len().min(y.len())).filter(|at| x[*at] != y[*at]);
     let (Some(a), Some(b), None) = (differ.next(), differ.next(), differ.next()) else {

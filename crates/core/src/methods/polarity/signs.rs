@@ -5,8 +5,8 @@ use crate::methods::polarity::name_text::TextNames;
 use crate::methods::polarity::table::{Table, flag};
 use crate::model::{Phrase, WordId};
 
-/// Numbers are counted in millionths, so that decimals of prices and minutes of hours are exact enough
-/// to be told apart, and equal ones are equal.
+/// Numbers are counted in millionths, so that decimals of prices and minutes of hours stay apart, and
+/// equal numbers are equal.
 const ONE: u64 = 1_000_000;
 /// The hour that `pm` begins with.
 const NOON: u64 = 12 * ONE;
@@ -16,7 +16,7 @@ const NOON: u64 = 12 * ONE;
 pub(super) struct Signs {
     pub(super) negators: Vec<u32>,
     pub(super) opposable: Vec<(u32, WordId)>,
-    /// Words that are not listed, and the listed ones that they turn around.
+    /// Words that are not listed, and the listed words that they turn around.
     pub(super) turned: Vec<(u32, WordId)>,
     /// Numbers, in millionths.
     pub(super) numbers: Vec<(u32, u64)>,
@@ -92,7 +92,7 @@ impl Signs {
         if has(flag::LIFTS) && before == Before::Negator {
             self.negators.pop();
         }
-        // A word that negates is told as that: told as an opposite, too, it would cancel itself.
+        // A word that negates counts as that alone: as an opposite, too, it would cancel itself.
         let opposable = has(flag::OPPOSABLE) && !has(flag::NEGATES);
         if let Some(word) = word.filter(|_| opposable) {
             self.opposable.push((token, word));

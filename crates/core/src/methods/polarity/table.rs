@@ -75,9 +75,9 @@ pub struct Settings {
     pub number: f64,
     /// What exchanged roles weigh.
     pub roles: f64,
-    /// What names weigh of which each text has one that the other lacks.
+    /// The weight of names, if each text has a name that the other lacks.
     pub name: f64,
-    /// Up to so many words a text the weights are whole; in longer ones a single word says less of all.
+    /// Up to this many words a text the weights are whole; in longer texts a single word says less of all.
     pub words: f64,
     /// Endings that make a word negate: `n't`.
     pub negating: Vec<String>,
@@ -129,11 +129,11 @@ pub(super) mod flag {
     pub const COUNTS: u16 = 1 << 5;
     pub const MULTIPLIES: u16 = 1 << 6;
     pub const AFTERNOON: u16 = 1 << 7;
-    /// It begins with a digit.
+    /// The word begins with a digit.
     pub const DIGITS: u16 = 1 << 8;
-    /// It has opposites.
+    /// The word has opposites.
     pub const OPPOSABLE: u16 = 1 << 9;
-    /// It is not listed, so that its letters have to tell.
+    /// The word is not listed, so that its letters decide.
     pub const UNLISTED: u16 = 1 << 10;
 }
 

@@ -228,7 +228,7 @@ impl Network {
         }
     }
 
-    /// Pools one post, of which all words were met.
+    /// Pools one post whose words were all met.
     fn read(&self, post: &Phrase<'_>, memory: &mut Memory) {
         let Memory { query, met, crossed, work } = memory;
         let (weights, taps) = (&self.weights, self.taps());

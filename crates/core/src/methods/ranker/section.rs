@@ -94,7 +94,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Says which size is not one that is served.
+    /// Says which size is not served.
     pub fn check(&self) -> Result<(), String> {
         let sizes = [
             ("kernel", self.kernel, MAX_KERNEL),

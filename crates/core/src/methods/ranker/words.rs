@@ -18,7 +18,7 @@ const KEPT_BYTES: usize = 64 << 20;
 /// Numbers that one query remembers of words at most, 16 MiB of them; after that it starts anew.
 const MET_NUMBERS: usize = 1 << 22;
 
-/// The numbers of the first words of the vocabulary, which are the most frequent ones.
+/// The numbers of the first words of the vocabulary, which are the most frequent.
 pub(super) struct Kept {
     words: Vec<OnceLock<Box<[f32]>>>,
 }

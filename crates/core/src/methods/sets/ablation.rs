@@ -32,7 +32,7 @@ pub struct Ablation {
 }
 
 impl Ablation {
-    /// Its name, which no method has.
+    /// The name of the ablation, which no method has.
     pub fn name(&self) -> &'static str {
         self.info.name
     }

@@ -202,7 +202,7 @@ fn score([one, other]: [&Side; 2], covered: &[Vec<f32>; 2]) -> f64 {
 }
 
 impl Coverage {
-    /// What a word counts: its length over how often its own text repeats it.
+    /// The weight of a word: the length of its vector over the number of its repetitions in the text.
     fn weight(&self, length: f32, repeated: f64) -> f64 {
         positive_ratio(self.length.power(f64::from(length)), repeated)
     }
@@ -280,7 +280,7 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Compares the text with a seated one; gives back what the words of the text count. How far either
+    /// Compares the text with a seated text; gives back what the words of the text count. How far either
     /// covers the other stands in the memory.
     fn meet(&mut self, other: &Seat<'_>, scratch: &mut Scratch) -> &Side {
         let Scratch { products, unit_rows: [memory, _], coverage, .. } = scratch;

@@ -53,7 +53,7 @@ impl Weights {
         Fitted { section: SECTION, settings, tensors: Vec::new(), bytes: Vec::new() }
     }
 
-    /// The score of two texts of this coverage, of which the rarest shared token has this idf.
+    /// The score of two texts with this coverage, whose rarest shared token has this idf.
     pub fn score(&self, covered: f32, rare: f32) -> f32 {
         if covered >= COPY {
             return covered;

@@ -45,7 +45,7 @@ impl Compare for SoftCardinality {
     }
 }
 
-/// A text, of which nothing can be prepared: all products are those of the union.
+/// A text. Nothing of it can be prepared: all products are those of the union.
 struct Prepared<'q> {
     one: &'q Phrase<'q>,
 }

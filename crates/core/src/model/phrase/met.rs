@@ -42,7 +42,7 @@ pub(super) struct Met {
     rows: Vec<i8>,
 }
 
-/// Calls a function with the tokens that the thread met in a model of this number and of so many
+/// Calls a function with the tokens that the thread met in a model of this number and this many
 /// dimensions.
 pub(super) fn with<T>(model: u64, dims: usize, use_of: impl FnOnce(&mut Met) -> T) -> T {
     MET.with_borrow_mut(|met| {

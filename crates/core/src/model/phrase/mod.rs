@@ -86,7 +86,7 @@ pub struct PhraseMemory {
 #[derive(Debug, Default)]
 struct Made {
     keys: Vec<u64>,
-    /// Their rows, one after another.
+    /// The rows of the words, one after another.
     rows: Vec<f32>,
     /// The rows as bytes with scales, if the model's rows are bytes.
     bytes: Vec<i8>,
@@ -307,8 +307,8 @@ impl<'m> Phrase<'m> {
             && one.bag.iter().zip(&other.memory.bag).all(|(&a, &b)| self.key(a) == other.key(b))
     }
 
-    /// What tells a word apart whatever the text: the id, or the hash of an unlisted word with the
-    /// highest bit set.
+    /// A key of a word in any text: the id, or the hash of an unlisted word with the highest bit
+    /// set.
     pub fn key(&self, word: Word) -> u64 {
         match self.made_at(word) {
             None => u64::from(word),
@@ -328,8 +328,8 @@ impl<'m> Phrase<'m> {
         (word as usize).checked_sub(self.vectors.len())
     }
 
-    /// What tells the tokens that were read apart, in the order of the text: the id of a listed
-    /// one, else its hash with the highest bit set. Unlike words these are not stemmed.
+    /// Keys of the tokens that were read, in the order of the text: the id of a listed token, else
+    /// its hash with the highest bit set. Unlike words these are not stemmed.
     pub fn token_keys(&self) -> impl ExactSizeIterator<Item = u64> {
         self.memory.ids.iter().enumerate().map(|(token, &id)| match id {
             EMPTY => Self::key_of_unlisted(self.memory.tokens.text(token)),
@@ -337,7 +337,7 @@ impl<'m> Phrase<'m> {
         })
     }
 
-    /// What tells a token that is not listed apart.
+    /// A key that tells an unlisted token from all other tokens.
     pub(crate) fn key_of_unlisted(token: &str) -> u64 {
         unknown::fnv1a(token.as_bytes()) | UNLISTED
     }
@@ -401,8 +401,8 @@ impl<'m> Phrase<'m> {
         self.vectors.scale(&self.memory.bag, &self.memory.made.scales, weights);
     }
 
-    /// Whether no vector of these words is longer than [`LONGEST`] or holds what is no number, as is
-    /// certain of a model of which every byte was checked.
+    /// Whether every vector of these words is finite and at most [`LONGEST`], which is certain if
+    /// every byte of the model was checked.
     pub fn has_sound_rows(&self) -> bool {
         let sound = |word: &Word| vector::norm(self.row(*word)) <= LONGEST;
         self.model.verified() == Verify::Full || self.words().iter().all(sound)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::model::subword::LONGEST_WORD_BYTES;
 
-/// The longest piece that [`PieceLengths`] can tell of, in bytes without its mark.
+/// The longest piece that [`PieceLengths`] can record, in bytes without its mark.
 pub const LONGEST_PIECE_BYTES: usize = u32::BITS as usize - 1;
 const LENGTH_BUCKETS: usize = 4096;
 

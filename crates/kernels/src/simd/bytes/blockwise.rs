@@ -83,7 +83,7 @@ macro_rules! blockwise {
             quantise_loop(row, out)
         }
 
-        /// Writes the rows of a tile, the first at `at`, each `stride` after the one before.
+        /// Writes the rows of a tile, the first at `at`, each `stride` after the row before.
         #[inline(always)]
         fn put(tile: &Tile, out: &mut [[f32; SIDE]], at: usize, stride: usize) {
             for (row, numbers) in tile.as_chunks::<SIDE>().0.iter().enumerate() {

@@ -158,7 +158,7 @@ pub struct ByteRows<'r> {
     count: usize,
     rows: Vec<&'r [i8]>,
     factors: Vec<f32>,
-    /// The loops that multiply them, and the data prepared for that.
+    /// The loops that multiply the rows, and data prepared for these loops.
     loops: Loops,
     prepared: Prepared,
 }
@@ -325,17 +325,16 @@ pub fn across(
     of_b.truncate(b.count);
 }
 
-/// Writes `a_i · a_j` for all rows: a row of [`ByteRows::stride`] numbers for each, of which only
-/// the first are products, one for each row.
+/// Writes `a_i · a_j` for all rows. `out` has [`ByteRows::stride`] numbers for each row, and only
+/// the first of them are products.
 pub fn gram(a: &ByteRows<'_>, out: &mut Vec<f32>) {
     out.resize(a.stride() * a.stride(), 0.0);
     dispatch!(a.loops, gram(a.blocks(), out.as_chunks_mut().0));
     out.truncate(a.count * a.stride());
 }
 
-/// Writes `a_i · b_j` for all rows: for each of `a` a row of [`ByteRows::stride`] numbers, of which
-/// only the first are products, one for each row of `b`. Panics if the rows of one are longer than
-/// those of the other.
+/// Writes `a_i · b_j` for all rows. `out` has [`ByteRows::stride`] numbers for each row of `a`, and
+/// only the first of them are products. Panics if the rows of `a` and `b` differ in length.
 pub fn products(a: &ByteRows<'_>, b: &ByteRows<'_>, out: &mut Vec<f32>) {
     assert!(a.dims == b.dims, "rows of the same length");
     out.resize(a.stride() * b.stride(), 0.0);

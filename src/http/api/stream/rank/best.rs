@@ -17,9 +17,9 @@ const SURPLUS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) index: u64,
-    /// Its own name, if it has one.
+    /// The candidate's own name, if it has one.
     pub(super) id: Option<Box<RawValue>>,
-    /// Its score, if it can be scored.
+    /// The candidate's score; `None` if it cannot be scored.
     pub(super) score: Option<f32>,
     /// Why it has no score.
     pub(super) reason: Option<Reason>,

@@ -119,7 +119,7 @@ impl Ranker {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Standing {
     Excluded,
-    /// Its score is below the best so far.
+    /// The candidate's score is below the best so far.
     Beaten,
     Scored(f32),
     Unscored(Reason),

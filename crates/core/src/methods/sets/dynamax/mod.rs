@@ -39,9 +39,9 @@ pub(crate) struct Buffers {
     borrowed: Vec<&'static [f32]>,
     bytes: ByteRows<'static>,
     products: Vec<f32>,
-    /// Memberships of the one's words in the one and in the other.
+    /// Memberships of the first text's words in both texts.
     of_one: [Vec<f32>; 2],
-    /// Memberships of the other's words in the other and in the one.
+    /// Memberships of the other text's words in both texts.
     of_other: [Vec<f32>; 2],
     /// Places of the texts' words in the table of seen words, one text after the other.
     places: Vec<u32>,
@@ -146,7 +146,7 @@ struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Scores texts of which the memberships of words in their own text are known, or are made here.
+    /// Scores texts; the memberships of words in their own text are known, or are made here.
     fn score_with(
         &mut self,
         many: &[Phrase<'_>],
@@ -374,8 +374,8 @@ impl<'q> ForMany<'q> {
         self.met.learn(&buffers.products, stride);
     }
 
-    /// The text against another of which all words were met: they have the places from `first` on, and
-    /// these memberships in their own text.
+    /// Scores the text against another text whose words were all met: they have the positions from
+    /// `first` on, and these memberships in their own text.
     fn score(
         &self,
         method: &Dynamax,
@@ -423,7 +423,7 @@ impl Side<'_> {
 }
 
 impl Ratio {
-    /// The ratio over the words of the one text and of the other.
+    /// The ratio over the words of both texts.
     fn of(self, one: Side<'_>, other: Side<'_>) -> f32 {
         let [[least_one, most_one], [least_other, most_other]] =
             [one.least_and_most(), other.least_and_most()];
