@@ -6,6 +6,7 @@ use std::cell::{Cell, Ref, RefCell};
 use crate::methods::polarity::name_list::{Class, Code, List, Listed, flag};
 use crate::model::vocabulary::EMPTY;
 use crate::model::{Phrase, WordId};
+use crate::text::Tokens;
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
 pub(super) const MAX: usize = 48;
@@ -196,8 +197,7 @@ impl Text {
             }
             let Listed { class, kinds, code, a_word, number } = list.word(text, id);
             let known = list.known(number);
-            let before = || Some(tokens.text(place.checked_sub(1)?));
-            let joined = list.first_of(id, text, before);
+            let joined = list.first_of(id, text, || joins_with(tokens, place));
             let row = id.or_else(|| phrase.stem_of(place as u32));
             let a_word = a_word && (row.is_some() || nouns >> place & 1 == 0);
             if let (Some(first), Some(before)) = (joined, self.tokens.last_mut()) {
@@ -291,8 +291,7 @@ impl TextNames {
             let (shown, cased) = (capital && place > 0 && may_be_mixed, capitals != 0 && !capital);
             let may_be = id.is_none_or(|id| shown || list.is_candidate(id, cased, place == last));
             candidates |= u64::from(may_be) << place;
-            let before = || Some(tokens.text(place.checked_sub(1)?));
-            let first = list.first_of(id, tokens.text(place), before);
+            let first = list.first_of(id, tokens.text(place), || joins_with(tokens, place));
             joined |= u64::from(first.is_some()) << place;
         }
         let marks = [candidates, capitals, joined];
@@ -333,6 +332,16 @@ impl TextNames {
         }
         self.text.borrow()
     }
+}
+
+/// The token before, unless punctuation other than the full stop of a letter (N. York) parts the two: it ends a
+/// name.
+fn joins_with(tokens: &Tokens, place: usize) -> Option<&str> {
+    let before = place.checked_sub(1)?;
+    let text = tokens.text(before);
+    let gap = tokens.span(before)?.end as usize..tokens.span(place)?.start as usize;
+    let gap = tokens.source().get(gap).unwrap_or_default().trim();
+    (matches!(gap, "" | "-") || gap == "." && text.len() == 1).then_some(text)
 }
 
 pub(super) fn places(mut bits: u64) -> impl Iterator<Item = usize> + Clone {

@@ -77,7 +77,7 @@ const OPPOSED: [(&str, &str, &str); 31] = [
 ];
 
 /// Texts that agree.
-const AGREE: [(&str, &str); 33] = [
+const AGREE: [(&str, &str); 34] = [
     ("nobody is outside", "there is no one outside"),
     ("there is no boy outdoors", "the boy is not outdoors"),
     ("the printer won't work", "the printer is not working"),
@@ -110,6 +110,7 @@ const AGREE: [(&str, &str); 33] = [
     ("is that the best price", "is this the best offer"),
     ("painting snatched from New York gallery", "painting snatched in NYC"),
     ("West Virginia raises its taxes", "W. Virginia raises taxes"),
+    ("what is new? York raises its taxes", "York raises its taxes"),
     ("how do I get into the IITs", "how can I get into the IIT"),
 ];
 
