@@ -1,6 +1,8 @@
 //! What the engine answers to each kind of question, and how it names what it cannot answer.
 
-use cognate::engine::{Engine, Measure, Place, Query, QueryError, RankOptions, Reason, TextLimits};
+use cognate::engine::{
+    Engine, Measure, Place, Query, QueryError, RankOptions, Reason, TextLimits, Weight,
+};
 use cognate::methods::Method;
 use cognate::model::format::Dtype;
 use cognate::model::{Model, ModelError};
@@ -327,6 +329,16 @@ fn learned_weights_are_compared_by_the_measure_they_were_trained_for() {
     let [learned, plain] = ["learned-idf", "avg-cos"]
         .map(|name| engine.similarity(&[(A, B)], &by(name)).unwrap().scores[0]);
     assert!((learned - plain).abs() < 1e-6, "{learned} {plain}");
+}
+
+#[test]
+fn a_weight_is_above_0_and_no_more_than_sums_bear() {
+    for number in [f32::MIN_POSITIVE, 1.0, 1000.0] {
+        assert_eq!(Weight::new(number).map(Weight::get), Some(number));
+    }
+    for number in [0.0, -1.0, 1000.1, f32::INFINITY, f32::NAN] {
+        assert_eq!(Weight::new(number), None, "{number}");
+    }
 }
 
 #[test]

@@ -281,7 +281,8 @@ impl<'b> RankRequest<'b> {
             None => Some(one.text.0.clone()),
             Some(_) => Some(named?.get(side)?.text(place)?.to_owned().into()),
         };
-        let weight = |one: &LikedText<'_>| one.weight.map_or(1.0, |Weight(weight)| weight);
+        let weight =
+            |one: &LikedText<'_>| one.weight.map_or(engine::Weight::ONE, |Weight(weight)| weight);
         let liked = self.liked().into_iter().enumerate();
         let disliked = self.disliked().into_iter().enumerate();
         Likes {
