@@ -15,9 +15,6 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     if asked.min_score.is_some_and(f64::is_nan) {
         return Err(Problem::setting("minScore", "a number", "NaN"));
     }
-    if asked.drop_opposed {
-        engine.knows_opposites().map_err(|reason| QueryError::OppositesUnknown { reason })?;
-    }
     let page = PageOptions {
         top_k: asked.top_k,
         collapse: asked.collapse.map(|least| least as f32),

@@ -238,10 +238,7 @@ impl<'b> RankRequest<'b> {
             }
             (None, None, Some(_)) => Ok(Asked::Likes(self.likes(named))),
             (None, None, None) if self.boosts.as_ref().is_some_and(|list| list.length > 0) => {
-                let compared = [
-                    ("/opposes", self.opposes.is_some()),
-                    ("/threshold", self.threshold.is_some()),
-                ];
+                let compared = [("/threshold", self.threshold.is_some())];
                 refuse_given(compared, "where `boosts` rank alone no texts are compared")?;
                 Ok(Asked::Nothing)
             }
@@ -342,13 +339,13 @@ impl<'b> RankRequest<'b> {
             explain: self.explain == Some(true),
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
         };
-        resolved.check_page(self.like.is_some(), &page)?;
         let question = Question {
             fusion: resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion)),
             min_score: least(self.min_score, "/min_score")?,
             page,
             ..Question::new(asked, resolved.query)
         };
+        resolved.check_page(&question)?;
         // Candidates of a stream may be boosted.
         let boosted =
             |list: &List<Candidate<'b>>| list.items.iter().any(|one| one.boost().is_some());

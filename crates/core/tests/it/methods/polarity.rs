@@ -184,6 +184,11 @@ fn texts_are_related_by_their_score_alone_where_opposites_cannot_be_told() {
     let query = Query { threshold: Some(0.0), ..Query::new(Method::AvgCos) };
     assert_eq!(related(&lacking, ("new york", "not new york"), query), Some(true));
     let likes = Likes::any_of(["turn on dark mode"]);
+    let page = PageOptions { drop_opposed: true, ..PageOptions::default() };
+    let dropping = Question { page, ..Question::new(likes.clone(), query) };
+    let go_on = || Ok::<_, QueryError>(());
+    let refused = engine().rank_pages(&dropping, &Candidates::new(&["a dog"]), go_on).unwrap_err();
+    assert_eq!(refused, QueryError::OpposedToNoQuery { dropped: true });
     let made = pages(engine(), &Question::new(likes, query), &["turn off dark mode", ""]);
     let told: Vec<_> = made.pages[0].results().map(|result| result.related).collect();
     assert_eq!(
