@@ -16,6 +16,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::work::file_threads::spawn_blocking;
+use crate::http::work::pool::CancelOnDrop;
 
 /// A copy of the collections.
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,16 +30,6 @@ pub(crate) struct Backup {
     /// The collections that are not in it, because their logs cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
-}
-
-/// Stops the copy when nobody waits for it any more.
-#[derive(Default)]
-struct Stop(Arc<AtomicBool>);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 refusals!(
@@ -73,8 +64,10 @@ pub(crate) async fn backup(
         let detail = "another copy is being made; ask again";
         return Err(ApiError { retry_after_s: Some(5), ..ApiError::new(Code::Overloaded, detail) });
     };
-    let (now, stop) = (cognate_collections::now(), Stop::default());
-    let (stopped, asked, folder) = (Arc::clone(&stop.0), Arc::clone(&app), copies.clone());
+    let (now, stopped) = (cognate_collections::now(), Arc::new(AtomicBool::new(false)));
+    // When nobody waits for the copy any more.
+    let _stop = CancelOnDrop(Arc::clone(&stopped));
+    let (asked, folder) = (Arc::clone(&app), copies.clone());
     let work = spawn_blocking(move || {
         let (name, done) = back_up_among(&data, &folder, now, &stopped)?;
         if done.left_out.is_empty() {
