@@ -6,6 +6,7 @@ use cognate::Engine;
 use cognate::engine::rank::{Asked, Partial, Question, Session};
 use cognate::engine::{
     Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
+    Weight,
 };
 use cognate::window::usual;
 use numpy::ndarray::{Array2, Axis};
@@ -97,22 +98,18 @@ impl AskedFor {
             "sum" => Strategy::Sum,
             other => return Err(Problem::setting("strategy", "best, mean or sum", other)),
         };
-        let usable = |weight: f32| weight.is_finite() && weight > 0.0;
-        if let Some((_, weight)) = self.like.iter().find(|(_, weight)| !usable(*weight)) {
-            return Err(Problem::setting("like", "weights above 0", &weight.to_string()));
-        }
-        if !usable(self.unlike_weight) {
-            let got = self.unlike_weight.to_string();
-            return Err(Problem::setting("unlike_weight", "a number above 0", &got));
-        }
-        let liked = self.like.iter();
-        let liked =
-            liked.map(|(text, weight)| Liked { text: text.0.as_str().into(), weight: *weight });
+        let weight = |name: &str, number: f32| {
+            let wrong = || Problem::setting(name, Weight::EXPECTED, &number.to_string());
+            Weight::new(number).ok_or_else(wrong)
+        };
+        let liked = self.like.iter().map(|(text, number)| {
+            Ok(Liked { text: text.0.as_str().into(), weight: weight("like", *number)? })
+        });
         Ok(Likes {
-            liked: liked.collect(),
+            liked: liked.collect::<Result<_, Problem>>()?,
             disliked: self.unlike.iter().map(|text| text.0.as_str().into()).collect(),
             strategy,
-            unlike_weight: self.unlike_weight,
+            unlike_weight: weight("unlike_weight", self.unlike_weight)?,
         })
     }
 }

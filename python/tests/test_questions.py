@@ -293,7 +293,7 @@ def test_likes_that_make_no_sense(model: cognate_text.Model) -> None:
         ({"query": "a", "like": ["b"]}, "query: expected a query or texts in `like`"),
         ({"query": None}, "query: expected a query or texts in `like`"),
         ({"query": "a", "unlike": ["b"]}, "unlike: this stands beside `like` alone"),
-        ({"query": None, "like": [("b", 0.0)]}, "like: expected weights above 0"),
+        ({"query": None, "like": [("b", 1001.0)]}, "like: expected a number above 0, at most 1000"),
         ({"query": None, "like": ["b"], "strategy": "most"}, "strategy: expected best, mean or sum"),
         ({"query": "a", "diversify": 2.0}, "diversify: expected a number from 0 to 1"),
         ({"query": None, "like": ["b", ""]}, r"like\[1\] is empty"),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate::window::usual::DUPLICATES;
 use cognate_rows::dedupe;
 use cognate_rows::dedupe::{DedupeError, MEMORY, MIN_MEMORY, Options, Search};
 
@@ -29,7 +30,7 @@ pub(super) struct DedupeArgs {
     text: Option<String>,
     /// The least score of duplicates: what the method says, or by `auto` the share of their words that are
     /// the same (Dice) where that is more
-    #[arg(long, value_name = "SCORE", default_value_t = 0.8, value_parser = share)]
+    #[arg(long, value_name = "SCORE", default_value_t = DUPLICATES as f32, value_parser = share)]
     threshold: f32,
     /// Write the records that no other stands for as they came, and leave the others out
     #[arg(long)]

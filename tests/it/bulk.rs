@@ -205,6 +205,20 @@ fn a_row_without_a_score_is_left_empty_or_ends_the_run() {
 }
 
 #[test]
+fn a_broken_row_among_those_of_a_query_does_not_end_its_ranking() {
+    let folder = folder();
+    let folder = folder.path();
+    let sound = |text: &str| format!("{{\"query\":\"quake\",\"text\":\"{text}\"}}\n");
+    let rows = sound("city") + "{\"text\":\"the quake\"}\n" + &sound("earthquake");
+    write(folder, "r.ndjson", &rows);
+    let told = succeeds(folder, &["rank", "--input", "r.ndjson", "--columns", "rank"]);
+    assert_eq!(told, "{\"rank\":2}\n{\"rank\":null}\n{\"rank\":1}\n");
+    let failed = run(folder, &["rank", "--input", "r.ndjson", "--on-error", "fail"]);
+    let expected = "r.ndjson, line 2: expected a field `query`; `--on-error null`";
+    assert!(stderr(&failed).contains(expected), "{}", stderr(&failed));
+}
+
+#[test]
 fn finished_parts_are_not_made_again() {
     let folder = folder();
     let folder = folder.path();

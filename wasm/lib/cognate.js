@@ -10,9 +10,6 @@ export { CognateError, MethodError, ModelError, ScoreError, SettingError, TextEr
 /** The model within the package. */
 const DEFAULT_MODEL = new URL("./default.safetensors", import.meta.url);
 
-/** The least score of duplicates, as `cognate dedupe` has it. */
-const DUPLICATE = 0.8;
-
 /** A model, and the questions that can be asked of it. */
 export class Cognate {
   #instance;
@@ -91,7 +88,7 @@ export class Cognate {
 
   /** The texts that are duplicates of none before them, and the duplicates of each. */
   dedupe(texts, options = {}) {
-    const { method = "auto", threshold = DUPLICATE, ...unknown } = options;
+    const { method = "auto", threshold, ...unknown } = options;
     settings(unknown);
     const stream = { second: method, threshold: number(threshold, "threshold"), only_new: true };
     const { json } = this.#ask("events", { stream }, allTexts(texts, "texts"));

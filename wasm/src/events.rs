@@ -3,6 +3,7 @@
 use cognate::Engine;
 use cognate::window::options::{Least, OptionError, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Item, Stream};
+use cognate::window::usual;
 use cognate::window::usual::Preset;
 use serde_json::json;
 
@@ -70,10 +71,11 @@ fn duplicates_of(options: Options<'_>, texts: usize) -> Result<Options<'_>, Prob
     if texts > MAX_LAST {
         return Err(Problem::Setting(format!("texts: expected at most {MAX_LAST}, got {texts}")));
     }
-    let duplicate_score = options.threshold.and_then(|least| match least {
+    let least = options.threshold.unwrap_or(Least::Number(usual::DUPLICATES));
+    let duplicate_score = match least {
         Least::Number(number) => Some(number),
         Least::Calibrated => None,
-    });
-    let preset = Some(Preset::Stories);
-    Ok(Options { preset, last: Some(texts.max(1)), duplicate_score, ..options })
+    };
+    let (preset, threshold) = (Some(Preset::Stories), Some(least));
+    Ok(Options { preset, last: Some(texts.max(1)), threshold, duplicate_score, ..options })
 }

@@ -2,7 +2,7 @@
 
 use cognate::Engine;
 use cognate::engine::rank::{Asked, Question as RankQuestion};
-use cognate::engine::{Candidates, Duplicate, Liked, Likes, PageOptions, QueryError};
+use cognate::engine::{Candidates, Duplicate, Liked, Likes, PageOptions, QueryError, Weight};
 use serde_json::json;
 
 use crate::Answer;
@@ -14,9 +14,6 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let asked = &question.ranking;
     if asked.min_score.is_some_and(f64::is_nan) {
         return Err(Problem::setting("minScore", "a number", "NaN"));
-    }
-    if asked.drop_opposed {
-        engine.knows_opposites().map_err(|reason| QueryError::OppositesUnknown { reason })?;
     }
     let page = PageOptions {
         top_k: asked.top_k,
@@ -68,22 +65,19 @@ fn liked<'q, 't>(
     asked: &LikesAsked,
     texts: &'q [&'t str],
 ) -> Result<(Asked<'t>, &'q [&'t str]), Problem> {
-    let usable = |weight: f32| weight.is_finite() && weight > 0.0;
-    let unlike_weight = asked.unlike_weight.unwrap_or(Likes::UNLIKE_WEIGHT);
-    for (name, weight) in asked.weights.iter().map(|&weight| ("like", weight)).chain([("unlikeWeight", unlike_weight)])
-    {
-        if !usable(weight) {
-            return Err(Problem::setting(name, "a weight above 0", &weight.to_string()));
-        }
-    }
+    let weight = |name, number: f32| {
+        Weight::new(number).ok_or_else(|| Problem::setting(name, Weight::EXPECTED, &number.to_string()))
+    };
     let (likes, rest) = texts.split_at_checked(asked.weights.len()).unwrap_or_default();
     let (dislikes, candidates) = rest.split_at_checked(asked.disliked).unwrap_or_default();
     let liked = likes.iter().zip(&asked.weights);
+    let liked = liked.map(|(&text, &number)| Ok(Liked { text: text.into(), weight: weight("like", number)? }));
+    let unlike_weight = asked.unlike_weight.map(|number| weight("unlikeWeight", number)).transpose()?;
     let likes = Likes {
-        liked: liked.map(|(&text, &weight)| Liked { text: text.into(), weight }).collect(),
+        liked: liked.collect::<Result<_, Problem>>()?,
         disliked: dislikes.iter().map(|&text| text.into()).collect(),
         strategy: asked.strategy,
-        unlike_weight,
+        unlike_weight: unlike_weight.unwrap_or(Likes::UNLIKE_WEIGHT),
     };
     Ok((likes.into(), candidates))
 }

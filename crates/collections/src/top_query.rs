@@ -38,7 +38,7 @@ const MIN_SUM: f32 = 0.25;
 impl<'b> TopQuery<'b> {
     /// The `length` best items for liked texts.
     pub fn of_liked(engine: &'b Engine, likes: &'b Likes<'_>, length: usize) -> Self {
-        let texts = likes.liked.iter().map(|liked| (&*liked.text, liked.weight)).collect();
+        let texts = likes.liked.iter().map(|liked| (&*liked.text, liked.weight.get())).collect();
         let several = match likes.strategy {
             Strategy::Best => Several::Best,
             Strategy::Mean | Strategy::Sum => Several::Sum,

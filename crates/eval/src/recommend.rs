@@ -123,15 +123,16 @@ pub fn eval_recommend(
     });
     let queries: Vec<(&str, Query)> = queries.collect();
     let judged = Judged::read(&options.qrels)?;
+    let opened = options.clicks.as_deref().map(opened).transpose()?;
     let mut files = Vec::new();
     for source in datasets::sources(&options.files)? {
-        let (name, library) = match &options.clicks {
+        let (name, library) = match &opened {
             None => {
                 let set = datasets::read_ranking(&source, &[])?;
                 let library = Library::draw(&set, &judged, options);
                 (set.name, library)
             }
-            Some(clicks) => (source.name, Library::of_clicks(&source.path, clicks, options.liked)?),
+            Some(opened) => (source.name, Library::of_clicks(&source.path, opened, options.liked)?),
         };
         if library.readers.is_empty() {
             let most = options.liked.div_ceil(options.topics);
@@ -185,7 +186,7 @@ fn recommended(
     options: &RecommendOptions,
 ) -> Result<Vec<Figures>, QueryError> {
     let candidates: Vec<usize> =
-        (0..library.texts.len()).filter(|text| !reader.knows(text)).collect();
+        (0..library.texts.len()).filter(|text| !reader.known.contains(text)).collect();
     let texts: Vec<&str> = candidates.iter().map(|&at| library.texts[at].as_str()).collect();
     let (mut figures, mut order) = (Vec::new(), Vec::new());
     for setting in settings() {
@@ -345,17 +346,14 @@ struct Reader {
     topic: usize,
     /// The liked texts, in the order in which they were drawn.
     liked: Vec<usize>,
-    /// Other texts that the reader knows, which are not recommended.
-    known: Vec<usize>,
+    /// All texts that the reader knows, which are not recommended.
+    known: BTreeSet<usize>,
     /// The other relevant texts of the topics, with their grades.
     wanted: BTreeMap<usize, u32>,
 }
 
-impl Reader {
-    fn knows(&self, text: &usize) -> bool {
-        self.liked.contains(text) || self.known.contains(text)
-    }
-}
+/// What the readers of a log opened, in the order of time.
+type Opened = BTreeMap<String, Vec<(i64, String)>>;
 
 impl Library {
     /// Draws readers for every topic with more relevant texts than a reader likes; the further
@@ -402,7 +400,7 @@ impl Library {
 
     /// The readers of a log, each a topic of its own. An item that is opened again counts once; what is no
     /// item does not count.
-    fn of_clicks(items: &Path, clicks: &Path, liked: usize) -> Result<Self, ReadError> {
+    fn of_clicks(items: &Path, opened: &Opened, liked: usize) -> Result<Self, ReadError> {
         let (mut texts, mut places) = (Vec::new(), BTreeMap::new());
         each(items, ["id", "text"], |[id, text]| {
             if !is_blank(&text) {
@@ -411,29 +409,32 @@ impl Library {
             }
             Ok(())
         })?;
-        let mut opened: BTreeMap<String, Vec<(i64, usize)>> = BTreeMap::new();
-        each(clicks, ["reader", "item", "time"], |[reader, item, time]| {
-            let wrong =
-                || format!("`time`: expected {}, found {}", instant::FORMS, shown(time.as_bytes()));
-            let time = instant::milliseconds(&time).ok_or_else(wrong)?;
-            if let Some(&item) = places.get(&item) {
-                opened.entry(reader).or_default().push((time, item));
-            }
-            Ok(())
-        })?;
         let mut readers = Vec::new();
-        for mut history in opened.into_values() {
-            history.sort_by_key(|&(time, _)| time);
-            let mut seen = BTreeSet::new();
-            history.retain(|&(_, item)| seen.insert(item));
-            let mut latest = history.iter().rev().map(|&(_, item)| item);
-            let Some(wanted) = latest.next().filter(|_| seen.len() > 1) else { continue };
-            let liked = latest.by_ref().take(liked).collect();
-            let (topic, known) = (readers.len(), latest.collect());
+        for history in opened.values() {
+            let mut known = BTreeSet::new();
+            let items = history.iter().filter_map(|(_, item)| places.get(item).copied());
+            let items: Vec<usize> = items.filter(|item| known.insert(*item)).collect();
+            let &[_, .., wanted] = &*items else { continue };
+            known.remove(&wanted);
+            let topic = readers.len();
+            let liked = items.iter().rev().skip(1).take(liked).copied().collect();
             readers.push(Reader { topic, liked, known, wanted: BTreeMap::from([(wanted, 1)]) });
         }
         Ok(Self { texts, topics: readers.len(), readers })
     }
+}
+
+fn opened(clicks: &Path) -> Result<Opened, ReadError> {
+    let mut opened = Opened::new();
+    each(clicks, ["reader", "item", "time"], |[reader, item, time]| {
+        let wrong =
+            || format!("`time`: expected {}, found {}", instant::FORMS, shown(time.as_bytes()));
+        let time = instant::milliseconds(&time).ok_or_else(wrong)?;
+        opened.entry(reader).or_default().push((time, item));
+        Ok(())
+    })?;
+    opened.values_mut().for_each(|history| history.sort_by_key(|(time, _)| *time));
+    Ok(opened)
 }
 
 /// Takes the fields of these names of every record of a file.
@@ -486,7 +487,7 @@ fn reader(
     let all = topics.iter().flat_map(|grades| grades.iter().map(|(&text, &grade)| (text, grade)));
     let mut wanted = merged(all);
     wanted.retain(|text, _| !drawn.contains(text));
-    Reader { topic, liked: drawn, known: Vec::new(), wanted }
+    Reader { topic, known: drawn.iter().copied().collect(), liked: drawn, wanted }
 }
 
 /// Texts with their grades; a text with two grades keeps the better grade.

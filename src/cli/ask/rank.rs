@@ -206,10 +206,9 @@ pub(in crate::cli) fn question<'t>(
     asked: Asked<'t>,
     page: PageOptions,
 ) -> Result<Question<'t>, Failure> {
-    let has_likes = asked.likes().is_some();
-    resolved.check_page(has_likes, &page).map_err(|error| usage(error.detail))?;
     let fusion = resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion));
     let question = Question { fusion, page, ..Question::new(asked, resolved.query) };
+    resolved.check_page(&question).map_err(|error| usage(error.detail))?;
     resolved.check_reach(&question, true).map_err(|error| usage(error.detail))?;
     Ok(question)
 }

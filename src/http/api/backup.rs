@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use cognate_collections::{CollectionError, back_up_among, remove_older};
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::http::app::App;
@@ -16,6 +16,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::work::file_threads::spawn_blocking;
+use crate::http::work::pool::CancelOnDrop;
 
 /// A copy of the collections.
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,16 +30,6 @@ pub(crate) struct Backup {
     /// The collections that are not in it, because their logs cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
-}
-
-/// Stops the copy when nobody waits for it any more.
-#[derive(Default)]
-struct Stop(Arc<AtomicBool>);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 refusals!(
@@ -73,28 +64,26 @@ pub(crate) async fn backup(
         let detail = "another copy is being made; ask again";
         return Err(ApiError { retry_after_s: Some(5), ..ApiError::new(Code::Overloaded, detail) });
     };
-    let (keep, now, stop) = (settings.backups_kept, cognate_collections::now(), Stop::default());
-    let (stopped, asked) = (Arc::clone(&stop.0), Arc::clone(&app));
+    let (now, stopped) = (cognate_collections::now(), Arc::new(AtomicBool::new(false)));
+    // When nobody waits for the copy any more.
+    let _stop = CancelOnDrop(Arc::clone(&stopped));
+    let (asked, folder) = (Arc::clone(&app), copies.clone());
     let work = spawn_blocking(move || {
-        // Until the disk answers, though the request may be gone.
-        let _one = one;
-        let (name, done) = back_up_among(&data, &copies, now, &stopped)?;
-        // A copy that lacks a collection replaces none that may have it.
+        let (name, done) = back_up_among(&data, &folder, now, &stopped)?;
         if done.left_out.is_empty() {
             asked.backed_up.fetch_max(now, Ordering::Relaxed);
-            if let Some(Err(error)) = keep.map(|keep| remove_older(&copies, &name, keep)) {
-                tracing::warn!(%error, "an older copy could not be removed");
-            }
         }
-        Ok::<_, CollectionError>((name, done))
+        // No other copy until the disk answers, though the request may be gone.
+        Ok::<_, CollectionError>((name, done, one))
     });
     let limit_s = settings.backup_timeout_s;
-    let made = timeout(Duration::from_secs(limit_s), work).await.map_err(|_| {
+    let deadline = Instant::now() + Duration::from_secs(limit_s);
+    let made = timeout_at(deadline, work).await.map_err(|_| {
         let detail = format!("the copy takes longer than {limit_s} s (setting `backup_timeout_s`)");
         ApiError::new(Code::DeadlineExceeded, detail)
     })?;
     let made = made.map_err(|error| ApiError::internal(&error.to_string()))?;
-    let (name, done) = made.map_err(|error| {
+    let (name, done, one) = made.map_err(|error| {
         let detail = "the copy could not be made; the server's log says why under this request id";
         let cause = Some(error.to_string().into());
         ApiError { cause, ..ApiError::new(Code::NotWritten, detail) }
@@ -105,6 +94,18 @@ pub(crate) async fn backup(
             problem,
             "a collection is not in the copy: its log cannot be read"
         );
+    }
+    // A copy that lacks a collection replaces none that may have it.
+    if let Some(keep) = settings.backups_kept.filter(|_| done.left_out.is_empty()) {
+        let newest = name.clone();
+        let removing = spawn_blocking(move || {
+            let _one = one;
+            if let Err(error) = remove_older(&copies, &newest, keep) {
+                tracing::warn!(%error, "an older copy could not be removed");
+            }
+        });
+        // The copy is there, however long the older ones take.
+        let _ = timeout_at(deadline, removing).await;
     }
     let left_out = done.left_out.into_iter().map(|(collection, _)| collection).collect();
     Ok(Json(Backup { name, collections: done.collections, bytes: done.bytes, left_out }))

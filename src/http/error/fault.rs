@@ -253,6 +253,10 @@ impl From<QueryError> for ApiError {
             QueryError::MeasureNotSupported { .. } => (Code::MeasureNotSupported, "/measure"),
             QueryError::OppositesNotCounted { .. } => (Code::MethodUnavailable, "/opposites"),
             QueryError::OppositesUnknown { .. } => (Code::MethodUnavailable, "/opposes"),
+            QueryError::OpposedToNoQuery { dropped: true } => (Code::InvalidField, "/opposes"),
+            QueryError::OpposedToNoQuery { dropped: false } => {
+                (Code::InvalidField, "/return_opposes")
+            }
             QueryError::NoShares { .. } => (Code::MethodUnavailable, "/explain"),
             // The others have a place and are errors of a text.
             _ => return Self::new(Code::NonFiniteScore, "a score is not a finite number"),

@@ -18,7 +18,7 @@ use crate::http::observe::trace::{Answered, Span};
 
 /// Routes of health checks, which are called often: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
-/// Orders of the operator, which are always logged.
+/// Orders of the operator, which are always logged; those of others are refused like any request.
 const ORDERS: [&str; 2] = ["/-/reload", "/-/backup"];
 
 /// Which requests are logged at level info.
@@ -198,6 +198,7 @@ impl RequestLog {
             Code::Overloaded | Code::RateLimited | Code::DeadlineExceeded => Kind::Shed,
             _ => Kind::Refused,
         };
+        let order = order && !matches!(error.code, Code::Unauthorized | Code::Forbidden);
         let told = failed || self.logged != LoggedRequests::None;
         if !(order || (told && self.budget.admits(kind, line.ended))) {
             line!(debug, line, status, code, &*detail, "refused");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
 use cognate::engine::rank::Question;
-use cognate::engine::{Measure, Opposites, PageOptions, Place, Query, QueryError};
+use cognate::engine::{Measure, Opposites, Place, Query, QueryError};
 use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -180,10 +180,10 @@ impl Resolved {
     }
 
     /// Refuses liked texts and options of a page that the method does not support.
-    pub(crate) fn check_page(&self, has_likes: bool, page: &PageOptions) -> Result<(), ApiError> {
-        let method = self.method_name();
+    pub(crate) fn check_page(&self, question: &Question<'_>) -> Result<(), ApiError> {
+        let (method, page) = (self.method_name(), &question.page);
         let compared = [
-            ("/like", has_likes),
+            ("/like", question.asked.likes().is_some()),
             ("/collapse", page.collapse.is_some()),
             ("/diversify", page.diversify.is_some()),
         ];
@@ -196,17 +196,7 @@ impl Resolved {
             );
             return Err(ApiError::at(Code::MethodOnlyRanks, pointer, detail));
         }
-        for (pointer, is_asked) in
-            [("/return_opposes", self.query.opposes), ("/opposes", page.drop_opposed)]
-        {
-            if is_asked && has_likes {
-                let detail = "texts are opposed to a query, not to liked texts together";
-                return Err(ApiError::at(Code::InvalidField, pointer, detail));
-            }
-        }
-        if page.drop_opposed {
-            self.check_tells_opposites("/opposes")?;
-        }
+        self.model.engine.check_opposes(question)?;
         if !page.explain {
             return Ok(());
         }

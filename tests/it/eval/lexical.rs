@@ -310,16 +310,3 @@ async fn a_long_list_is_ranked_as_a_whole() {
         assert_eq!(indexes, best.results.iter().map(|one| one.index as u64).collect::<Vec<_>>());
     }
 }
-
-/// A list that turns out to be more work than its words say is given up, and nothing runs on.
-#[tokio::test]
-async fn a_list_beyond_the_deadline_is_given_up() {
-    let app = TestApp::with(|settings| {
-        settings.compute_deadline_ms = 60;
-        settings.compute_threads = Some(1);
-    });
-    let posts = vec!["zqxv ".repeat(200); 4000];
-    let body = json!({"query": "quake", "candidates": posts, "method": "rm3"}).to_string();
-    app.post("/rank", body).await.refusal(503, "deadline_exceeded");
-    app.until_idle(std::time::Duration::from_secs(10)).await;
-}

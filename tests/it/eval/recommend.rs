@@ -116,6 +116,17 @@ fn a_log_of_clicks_says_what_readers_wait_for() {
     assert_eq!(figure(&report, "1 liked", "map"), 1.0);
     assert_eq!(figure(&report, "2 liked, best", "map"), 1.0);
     assert_eq!(figure(&report, "2 liked, mean", "map"), 0.5);
+    // Two files of items take one reading of the log, which may be a pipe.
+    std::fs::write(folder.path().join("more.csv"), items).unwrap();
+    let program = std::process::Command::new(env!("CARGO_BIN_EXE_cognate"))
+        .args(["eval", "recommend", "items.csv", "more.csv", "--clicks=-", "--model=m.safetensors"])
+        .args(["--methods=avg-cos", "--liked=2", "--json", "-"])
+        .stdin(std::fs::File::open(folder.path().join("clicks.ndjson")).unwrap())
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let piped: Value = serde_json::from_slice(&program.stdout).unwrap();
+    assert_eq!(piped["files"][1]["results"], report["files"][0]["results"]);
     let table = String::from_utf8(run(&[]).stdout).unwrap();
     assert!(table.contains("items.csv, avg-cos: 1 readers of the log, 4 texts"), "{table}");
     std::fs::write(folder.path().join("clicks.ndjson"), clicks.replace("30", "\"soon\"")).unwrap();

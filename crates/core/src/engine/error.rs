@@ -96,6 +96,12 @@ pub enum QueryError {
         /// What the model lacks, and the command that adds it.
         reason: Unavailable,
     },
+    /// Opposites are dropped or returned where there is no query that texts could be opposed to.
+    #[error("texts are opposed to a query, not to liked texts together or to boosts")]
+    OpposedToNoQuery {
+        /// Whether they are dropped.
+        dropped: bool,
+    },
     /// A text of white space.
     #[error("{place} is empty")]
     EmptyText {
@@ -206,6 +212,7 @@ impl QueryError {
             | Self::MeasureNotSupported { .. }
             | Self::OppositesNotCounted { .. }
             | Self::OppositesUnknown { .. }
+            | Self::OpposedToNoQuery { .. }
             | Self::TooMuchTogether { .. }
             | Self::NoShares { .. }
             | Self::NonFinite { .. } => None,

@@ -42,7 +42,7 @@ pub use own::OwnMethod;
 pub use query::{Opposites, Query, RankOptions};
 pub use rank::{
     BoostBy, Candidates, Diversify, Duplicate, KeptText, Liked, Likes, Matrix, Page, PageOptions,
-    PageResult, PreparedText, ResultReason, Side, Strategy, UnscoredLikes, WordShare,
+    PageResult, PreparedText, ResultReason, Side, Strategy, UnscoredLikes, Weight, WordShare,
 };
 pub use served::{Missing, Served, auto_method};
 pub use similarity::TextPair;

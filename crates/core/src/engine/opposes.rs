@@ -1,6 +1,7 @@
 //! How two texts are opposed, and the words that show it: returned on request, whatever method
 //! scores.
 
+use crate::engine::rank::{Asked, Question};
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Opposites, OppositionKind, Oppositions, Place, Query, QueryError};
 use crate::methods::polarity::Polarity;
@@ -31,6 +32,18 @@ impl Engine {
     /// Whether the model knows opposites, or what it lacks.
     pub fn knows_opposites(&self) -> Result<(), Unavailable> {
         self.known_opposites(None).map(|_| ()).ok_or_else(polarity::missing)
+    }
+
+    /// Refuses a ranking that drops or returns opposites if it has no query, or the model knows none.
+    pub fn check_opposes(&self, question: &Question<'_>) -> Result<(), QueryError> {
+        let Question { asked, query, page, .. } = question;
+        match asked {
+            _ if !page.drop_opposed && !query.opposes => Ok(()),
+            Asked::One(_) | Asked::Each(_) => self.polarity(query).map(|_| ()),
+            Asked::Likes(_) | Asked::Nothing => {
+                Err(QueryError::OpposedToNoQuery { dropped: page.drop_opposed })
+            }
+        }
     }
 
     /// How two texts are opposed; empty if they are not. Length limits and cuts are those of the

@@ -1,4 +1,4 @@
-//! The settings that events are found with where none are said, and where they come from: chosen on
+//! The settings that events and duplicates are found with where none are said. Those of events were chosen on
 //! streams drawn from CrisisLex train, as `docs/measurements/events.md` tells. Thresholds that were found for a model
 //! stand in its file and go before these.
 
@@ -24,6 +24,8 @@ impl Preset {
         [("topics", Self::Topics), ("stories", Self::Stories)];
 }
 
+/// The least score of duplicates that a list or a file is searched for.
+pub const DUPLICATES: f64 = 0.8;
 /// How many earlier texts a text is compared with.
 pub const LAST: usize = 2000;
 /// The method whose vectors find the nearest.

@@ -1,6 +1,9 @@
 //! What the engine answers to each kind of question, and how it names what it cannot answer.
 
-use cognate::engine::{Engine, Measure, Place, Query, QueryError, RankOptions, Reason, TextLimits};
+use cognate::engine::rank::Question;
+use cognate::engine::{
+    Candidates, Engine, Measure, Place, Query, QueryError, RankOptions, Reason, TextLimits, Weight,
+};
 use cognate::methods::Method;
 use cognate::model::format::Dtype;
 use cognate::model::{Model, ModelError};
@@ -327,6 +330,30 @@ fn learned_weights_are_compared_by_the_measure_they_were_trained_for() {
     let [learned, plain] = ["learned-idf", "avg-cos"]
         .map(|name| engine.similarity(&[(A, B)], &by(name)).unwrap().scores[0]);
     assert!((learned - plain).abs() < 1e-6, "{learned} {plain}");
+}
+
+#[test]
+fn a_weight_is_above_0_and_no_more_than_sums_bear() {
+    for number in [f32::MIN_POSITIVE, 1.0, 1000.0] {
+        assert_eq!(Weight::new(number).map(Weight::get), Some(number));
+    }
+    for number in [0.0, -1.0, 1000.1, f32::INFINITY, f32::NAN] {
+        assert_eq!(Weight::new(number), None, "{number}");
+    }
+}
+
+#[test]
+fn a_list_that_is_scored_as_a_whole_is_given_up_between_its_blocks() {
+    let (mut checks, gone) = (0, QueryError::CannotEmbed { method: "gone" });
+    let check = || {
+        checks += 1;
+        if checks > 2 { Err(gone.clone()) } else { Ok(()) }
+    };
+    let texts = Candidates::new(&[A; 4000]);
+    let question = Question::new(B, by("rm3"));
+    let given_up = support::engine().rank_pages(&question, &texts, check);
+    assert_eq!(given_up.unwrap_err(), gone);
+    assert_eq!(checks, 4, "the third ends the list, and the fourth tells why");
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub enum Format {
     Tsv,
     /// Rows split at this ASCII character, with quoting as in RFC 4180.
     Csv(u8),
+    /// A text a line, tabs and all, in one column.
+    Lines,
 }
 
 impl Format {
@@ -90,7 +92,7 @@ impl Format {
     fn delimiter(self) -> Option<u8> {
         match self {
             Self::Ndjson => None,
-            Self::Tsv => Some(b'\t'),
+            Self::Tsv | Self::Lines => Some(b'\t'),
             Self::Csv(delimiter) => Some(delimiter),
         }
     }
@@ -282,6 +284,19 @@ mod tests {
         {
             assert_eq!(records(text, None, false).unwrap().format(), format, "{text}");
         }
+    }
+
+    #[test]
+    fn a_tab_behind_the_first_line_of_texts_is_part_of_its_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        std::fs::write(&path, "one\ntwo\tthree\n\n").unwrap();
+        let mut read = Records::open(&path, Options::default()).unwrap();
+        let texts = ["one", "two\tthree", ""].map(|text| Some(text.to_owned()));
+        assert_eq!(column(&mut read, "text").unwrap(), texts);
+        let (mut appender, mut out) = (Appender::new(read.format(), ["n"]), String::new());
+        appender.record("two\tthree", &[Added::Count(1)], &mut out);
+        assert_eq!(out, "two three\t1\n");
     }
 
     #[test]

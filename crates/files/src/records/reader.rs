@@ -55,9 +55,9 @@ impl Records {
             && options == Options { format: None, headless: false }
             && looks == Format::CSV
             && line != TEXT.as_bytes();
-        let looks = if is_text { Format::Tsv } else { looks };
+        let looks = if is_text { Format::Lines } else { looks };
         let array = line.trim_ascii().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
-        if !matches!(looks, Format::Tsv)
+        if !matches!(looks, Format::Tsv | Format::Lines)
             && array.is_some_and(|rest| matches!(rest, [] | [b'{', ..]))
         {
             let problem = "a JSON array; an object a line is read: `jq -c '.[]'` makes such lines";
@@ -174,7 +174,7 @@ impl Records {
                 Ok(object) => Fields::Object(object),
                 Err(problem) => return Err(self.wrong(problem)),
             },
-            Format::Tsv | Format::Csv(_) => Fields::Cells(&self.cells),
+            Format::Tsv | Format::Csv(_) | Format::Lines => Fields::Cells(&self.cells),
         };
         Ok(Some(Record { raw: &self.raw, fields }))
     }
@@ -259,7 +259,8 @@ impl Records {
                 return Err(self.wrong("the line is not UTF-8"));
             };
             let blank = line.trim_ascii().is_empty();
-            if first && blank && (self.format != Format::Tsv || self.cells.names.len() != 1) {
+            let has_empty = matches!(self.format, Format::Tsv | Format::Lines);
+            if first && blank && (!has_empty || self.cells.names.len() != 1) {
                 continue;
             }
             if first {

@@ -35,10 +35,10 @@ impl Cells {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    fn cut_at_tabs(&mut self, row: &str) {
+    fn cut<'r>(&mut self, cells: impl Iterator<Item = &'r str>) {
         self.text.clear();
         self.ends.clear();
-        for cell in row.split('\t') {
+        for cell in cells {
             self.text.push_str(cell);
             self.ends.push(self.text.len());
         }
@@ -104,12 +104,11 @@ pub(super) fn cut(
     cells: &mut Cells,
 ) -> Result<(), String> {
     match format {
-        Format::Csv(_) => cutter.finish(cells),
-        Format::Tsv | Format::Ndjson => {
-            cells.cut_at_tabs(row);
-            Ok(())
-        }
+        Format::Csv(_) => return cutter.finish(cells),
+        Format::Tsv | Format::Ndjson => cells.cut(row.split('\t')),
+        Format::Lines => cells.cut(std::iter::once(row)),
     }
+    Ok(())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -222,7 +221,11 @@ impl Appender {
     }
 
     fn row(&self, raw: &str, values: &[Added<'_>], out: &mut String) {
-        out.push_str(raw);
+        match self.read {
+            // Its tabs are no ends of cells.
+            Format::Lines if !values.is_empty() => self.cell(raw, out),
+            _ => out.push_str(raw),
+        }
         for value in values {
             self.delimit(1, out);
             self.value(value, out);
@@ -314,7 +317,7 @@ impl Appender {
             }
             Format::Csv(_) => out.push_str(text),
             // This format has no quoting, so characters that would end the cell become spaces.
-            Format::Tsv => out.push_str(&text.replace(['\t', '\n', '\r'], " ")),
+            Format::Tsv | Format::Lines => out.push_str(&text.replace(['\t', '\n', '\r'], " ")),
         }
     }
 

@@ -163,8 +163,7 @@ impl Source for Reader {
             // The last rows may form a group with the first rows of the next batch.
             let mut cut = texts.len();
             if !ended && question.has_groups() {
-                let parted = texts.windows(2).rposition(|two| !question.together(&two[0], &two[1]));
-                cut = parted.map_or(0, |at| at + 1);
+                cut -= question.parts(&texts).last().map_or(0, |last| last.len());
             }
             if texts.len() - cut > MAX_TOGETHER {
                 let problem = format!("more than {MAX_TOGETHER} rows have the same query");

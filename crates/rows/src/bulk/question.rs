@@ -7,6 +7,8 @@ use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
 const PART: usize = 256;
+/// Most broken rows in a row that a query goes on behind.
+const BROKEN: usize = 1000;
 
 /// What to compute for a row, with the names of its text columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -121,17 +123,29 @@ impl Question<'_> {
         matches!(self.task, Task::Rank { .. })
     }
 
-    pub(super) fn together(&self, one: &Texts, next: &Texts) -> bool {
-        match (&self.task, one, next) {
-            (Task::Rank { .. }, Ok(one), Ok(next)) => one.first() == next.first(),
-            _ => false,
-        }
+    /// Whether the next row belongs to the query of those before it. A broken row does, so that the query goes
+    /// on behind it; more of them in a row than [`BROKEN`] belong to none.
+    pub(super) fn goes_on(&self, before: &[Texts], next: &Texts) -> bool {
+        let Task::Rank { .. } = self.task else { return false };
+        let last = before.iter().rev().take(BROKEN + 1).find_map(|row| row.as_ref().ok());
+        let same = |row: &Vec<String>| last.is_some_and(|last| last.first() == row.first());
+        next.as_ref().map_or(last.is_some(), same)
     }
 
     /// Splits rows into parts that can be answered on different threads.
     pub(super) fn parts<'t>(&self, rows: &'t [Texts]) -> Vec<&'t [Texts]> {
         match self.task {
-            Task::Rank { .. } => rows.chunk_by(|one, next| self.together(one, next)).collect(),
+            Task::Rank { .. } => {
+                let (mut parts, mut rest) = (Vec::new(), rows);
+                while !rest.is_empty() {
+                    let ends = |at: &usize| !self.goes_on(&rest[..*at], &rest[*at]);
+                    let length = (1..rest.len()).find(ends).unwrap_or(rest.len());
+                    let (part, others) = rest.split_at(length);
+                    parts.push(part);
+                    rest = others;
+                }
+                parts
+            }
             _ => rows.chunks(PART).collect(),
         }
     }

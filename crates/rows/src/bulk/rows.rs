@@ -113,8 +113,7 @@ impl Source for Reader<'_> {
         let mut bytes = 0;
         while let Some((texts, raw)) = self.read(question)? {
             let full = batch.texts.len() >= ROWS || bytes >= BYTES;
-            let together = batch.texts.last().is_some_and(|last| question.together(last, &texts));
-            if full && !together {
+            if full && !question.goes_on(&batch.texts, &texts) {
                 self.ahead = Some((texts, raw));
                 break;
             }

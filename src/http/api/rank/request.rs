@@ -239,10 +239,7 @@ impl<'b> RankRequest<'b> {
             }
             (None, None, Some(_)) => Ok(Asked::Likes(self.likes(named))),
             (None, None, None) if self.boosts.as_ref().is_some_and(|list| list.length > 0) => {
-                let compared = [
-                    ("/opposes", self.opposes.is_some()),
-                    ("/threshold", self.threshold.is_some()),
-                ];
+                let compared = [("/threshold", self.threshold.is_some())];
                 refuse_given(compared, "where `boosts` rank alone no texts are compared")?;
                 Ok(Asked::Nothing)
             }
@@ -282,7 +279,8 @@ impl<'b> RankRequest<'b> {
             None => Some(one.text.0.clone()),
             Some(_) => Some(named?.get(side)?.text(place)?.to_owned().into()),
         };
-        let weight = |one: &LikedText<'_>| one.weight.map_or(1.0, |Weight(weight)| weight);
+        let weight =
+            |one: &LikedText<'_>| one.weight.map_or(engine::Weight::ONE, |Weight(weight)| weight);
         let liked = self.liked().into_iter().enumerate();
         let disliked = self.disliked().into_iter().enumerate();
         Likes {
@@ -342,13 +340,13 @@ impl<'b> RankRequest<'b> {
             explain: self.explain == Some(true),
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
         };
-        resolved.check_page(self.like.is_some(), &page)?;
         let question = Question {
             fusion: resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion)),
             min_score: least(self.min_score, "/min_score")?,
             page,
             ..Question::new(asked, resolved.query)
         };
+        resolved.check_page(&question)?;
         // Candidates of a stream may be boosted.
         let boosted =
             |list: &List<Candidate<'b>>| list.items.iter().any(|one| one.boost().is_some());

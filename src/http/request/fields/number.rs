@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use cognate::engine;
 use serde::de::{Error, Expected, Unexpected};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
@@ -34,18 +35,13 @@ forms!(Score: "a number"; number(number) => Score::new(number););
 /// A weight: more than 0, at most 1000.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(value_type = f64, exclusive_minimum = 0, maximum = 1000)]
-pub(crate) struct Weight(pub f32);
+pub(crate) struct Weight(pub engine::Weight);
 
 impl<'de> Deserialize<'de> for Weight {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let Score(number) = Score::deserialize(from)?;
-        let weight = number as f32;
-        let fits = weight > 0.0 && weight <= 1000.0;
-        if fits {
-            Ok(Self(weight))
-        } else {
-            Err(out_of_range(number, &"a number above 0, at most 1000"))
-        }
+        let weight = engine::Weight::new(number as f32).map(Self);
+        weight.ok_or_else(|| out_of_range(number, &engine::Weight::EXPECTED))
     }
 }
 

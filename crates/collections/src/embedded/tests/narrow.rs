@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cognate::engine::rank::Question;
 use cognate::engine::{
     Candidates, Liked, Likes, PageOptions, Query, QueryError, RankOptions, Ranking, Strategy,
+    Weight,
 };
 use serde_json::json;
 
@@ -97,7 +98,10 @@ fn the_best_of_few_are_the_best_of_all() {
                         continue;
                     };
                     let few: Vec<&Item> = few.items.iter().map(|(_, item)| item.as_ref()).collect();
-                    let liked = liked.map(|(text, weight)| Liked { text: text.into(), weight });
+                    let liked = liked.map(|(text, weight)| Liked {
+                        text: text.into(),
+                        weight: Weight::new(weight).unwrap(),
+                    });
                     let likes = Likes { liked: liked.to_vec(), strategy, ..Likes::default() };
                     let page = PageOptions { top_k: Some(length), ..PageOptions::default() };
                     let question = Question { page, ..Question::new(likes, options.query) };

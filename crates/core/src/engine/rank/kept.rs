@@ -110,7 +110,7 @@ mod tests {
     use crate::engine::rank::{Asked, Candidates, Question};
     use crate::engine::{
         BoostBy, Engine, KeptText, Liked, Likes, Measure, PageOptions, Query, QueryError, Ranking,
-        Strategy,
+        Strategy, Weight,
     };
     use crate::methods::Method;
 
@@ -188,10 +188,13 @@ mod tests {
                     for strategy in [Strategy::Best, Strategy::Mean, Strategy::Sum] {
                         let liked =
                             [("earthquake in lima", 1.0), ("floods", 0.3), ("earthquake", 2.0)];
-                        let liked = liked.map(|(text, weight)| Liked { text: text.into(), weight });
+                        let liked = liked.map(|(text, weight)| Liked {
+                            text: text.into(),
+                            weight: Weight::new(weight).unwrap(),
+                        });
                         let disliked = vec!["cat".into(), "old town".into()];
                         let liked = liked.to_vec();
-                        let likes = Likes { liked, disliked, strategy, unlike_weight: 0.5 };
+                        let likes = Likes { liked, disliked, strategy, ..Likes::default() };
                         let of: Vec<_> = (0..600).map(|at| (at % 3 > 0).then_some(0.1)).collect();
                         compare(likes.into(), &of);
                     }

@@ -11,13 +11,35 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, finite};
 use crate::methods::{Info, Kind, Measure};
 
+/// A factor of scores: above 0, and no more than keeps the sum of weighted scores finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weight(f32);
+
+impl Weight {
+    /// The weight of a text that has none of its own.
+    pub const ONE: Self = Self(1.0);
+
+    /// What [`Weight::new`] accepts, for messages.
+    pub const EXPECTED: &str = "a number above 0, at most 1000";
+
+    /// The weight of this number, if it is one.
+    pub fn new(number: f32) -> Option<Self> {
+        (number > 0.0 && number <= 1000.0).then_some(Self(number))
+    }
+
+    /// Its number.
+    pub fn get(self) -> f32 {
+        self.0
+    }
+}
+
 /// A liked text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Liked<'t> {
     /// The text.
     pub text: Cow<'t, str>,
-    /// The factor of its scores; above 0.
-    pub weight: f32,
+    /// The factor of its scores.
+    pub weight: Weight,
 }
 
 /// What the scores with several liked texts come to.
@@ -44,18 +66,18 @@ pub struct Likes<'t> {
     /// How the scores with the liked texts are combined.
     pub strategy: Strategy,
     /// The factor of the best score with a disliked text, which is then subtracted.
-    pub unlike_weight: f32,
+    pub unlike_weight: Weight,
 }
 
 impl<'t> Likes<'t> {
     /// Texts of equal weight; the best score with one of them counts.
     pub fn any_of(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let liked = texts.into_iter().map(|text| Liked { text: text.into(), weight: 1.0 });
+        let liked = texts.into_iter().map(|text| Liked { text: text.into(), weight: Weight::ONE });
         Self { liked: liked.collect(), ..Self::default() }
     }
 
     /// The default factor of the best score with a disliked text.
-    pub const UNLIKE_WEIGHT: f32 = 0.5;
+    pub const UNLIKE_WEIGHT: Weight = Weight(0.5);
 }
 
 impl Default for Likes<'_> {
@@ -165,9 +187,9 @@ impl<'e> Sides<'e> {
         let unscored = UnscoredLikes { liked: unknown(&asked), disliked: unknown(&disliked) };
         let mut liked: Vec<_> = asked.into_iter().zip(&likes.liked).collect();
         liked.sort_by(|(_, a), (_, b)| {
-            a.text.cmp(&b.text).then_with(|| a.weight.total_cmp(&b.weight))
+            a.text.cmp(&b.text).then_with(|| a.weight.0.total_cmp(&b.weight.0))
         });
-        let liked = liked.into_iter().map(|(one, liked)| (one, liked.weight)).collect();
+        let liked = liked.into_iter().map(|(one, liked)| (one, liked.weight.0)).collect();
         Ok(Self { liked, disliked, unscored, query_known: None })
     }
 
@@ -269,7 +291,7 @@ impl Sums {
         let less = self.disliked.get(place).copied().flatten();
         match less {
             None => liked as f32,
-            Some(worst) => (liked - f64::from(likes.unlike_weight) * worst) as f32,
+            Some(worst) => (liked - f64::from(likes.unlike_weight.0) * worst) as f32,
         }
     }
 }

@@ -21,7 +21,7 @@ pub use collapse::Duplicate;
 pub use diversify::Diversify;
 pub use kept::KeptText;
 pub(super) use liked::Boosts;
-pub use liked::{BoostBy, Liked, Likes, Strategy, UnscoredLikes};
+pub use liked::{BoostBy, Liked, Likes, Strategy, UnscoredLikes, Weight};
 pub use matrix::Matrix;
 pub use page::{Page, PageOptions, PageResult, ResultReason, Side, WordShare};
 pub use parts::{Pages, Partial, Session};

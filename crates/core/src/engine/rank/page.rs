@@ -334,7 +334,8 @@ impl Engine {
         let ranking = self.rank(candidate, &texts, query)?;
         let weighted = ranking.results.iter().filter_map(|ranked| {
             let liked = likes.liked.get(ranked.index)?;
-            Some((f64::from(liked.weight) * f64::from(ranked.score), ranked.index, &*liked.text))
+            let score = f64::from(liked.weight.get()) * f64::from(ranked.score);
+            Some((score, ranked.index, &*liked.text))
         });
         let better =
             |a: &(f64, usize, &str), b: &(f64, usize, &str)| b.0 > a.0 || (b.0 == a.0 && b.1 < a.1);

@@ -106,6 +106,7 @@ impl Engine {
         candidates: &Candidates<'_, T>,
         run: impl FnOnce(&mut Session<'_>) -> R,
     ) -> Result<R, QueryError> {
+        self.check_opposes(question)?;
         let options = &question.options(candidates.are_grouped());
         let query = &question.query;
         let of_part = |part: Range<usize>| candidates.part(part);

@@ -144,13 +144,14 @@ impl<'t> Question<'t> {
             // The caller reports that no liked text is left.
             Some(likes) if likes.liked.is_empty() => f32::INFINITY,
             Some(likes) => {
-                let weights = likes.liked.iter().map(|liked| liked.weight);
+                let weights = likes.liked.iter().map(|liked| liked.weight.get());
                 let weight = match likes.strategy {
                     Strategy::Best => weights.fold(0.0, f32::max),
                     Strategy::Mean => 1.0,
                     Strategy::Sum => weights.sum(),
                 };
-                let disliked = if likes.disliked.is_empty() { 0.0 } else { likes.unlike_weight };
+                let subtracts = !likes.disliked.is_empty();
+                let disliked = if subtracts { likes.unlike_weight.get() } else { 0.0 };
                 weight * most + disliked * (-least).max(0.0)
             }
         };

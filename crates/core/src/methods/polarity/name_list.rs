@@ -343,11 +343,13 @@ impl List {
         self.firsts.get(word)?.iter().map(|first| &**first).find(begins)
     }
 
-    /// Whether a text is of a language that writes every noun with a capital.
-    pub(super) fn writes_nouns(&self, mut ids: impl Iterator<Item = Option<WordId>>) -> bool {
+    /// Whether a text is of a language that writes every noun with a capital: two words tell it, since one may be
+    /// of a name (Osama bin Laden).
+    pub(super) fn writes_nouns(&self, ids: impl Iterator<Item = Option<WordId>>) -> bool {
         let row = |id| self.rows.get(id as usize).copied().unwrap_or_default();
-        self.has_nouns
-            && ids.any(|id| id.is_some_and(|id| self.known(row(id) >> KNOWN).is(flag::NOUNS)))
+        let tells = |id: &WordId| self.known(row(*id) >> KNOWN).is(flag::NOUNS);
+        let mut told = ids.flatten().filter(tells);
+        self.has_nouns && told.next().is_some_and(|one| told.any(|other| other != one))
     }
 
     /// The class of a listed word.

@@ -6,6 +6,7 @@ use std::cell::{Cell, Ref, RefCell};
 use crate::methods::polarity::name_list::{Bits, Class, Code, List, Listed, flag};
 use crate::model::vocabulary::EMPTY;
 use crate::model::{Phrase, WordId};
+use crate::text::Tokens;
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
 pub(super) const MAX: usize = 48;
@@ -196,8 +197,7 @@ impl Text {
             }
             let Listed { class, kinds, code, a_word, number } = list.word(text, id);
             let known = list.known(number);
-            let before = || Some(tokens.text(place.checked_sub(1)?));
-            let joined = list.first_of(id, text, before);
+            let joined = list.first_of(id, text, || joins_with(tokens, place));
             let row = id.or_else(|| phrase.stem_of(place as u32));
             let a_word = a_word && (row.is_some() || nouns >> place & 1 == 0);
             if let (Some(first), Some(before)) = (joined, self.tokens.last_mut()) {
@@ -301,8 +301,8 @@ impl TextNames {
         let listed = cased & small | uncased & !small | code << (read.len() - 1) | shown;
         let candidates = (unlisted | listed) & u64::MAX >> (64 - read.len());
         let joined = places(ends).filter(|&place| {
-            let before = || Some(tokens.text(place.checked_sub(1)?));
-            list.first_of(ids.get(place).copied(), tokens.text(place), before).is_some()
+            let id = ids.get(place).copied();
+            list.first_of(id, tokens.text(place), || joins_with(tokens, place)).is_some()
         });
         let joined = joined.fold(0, |bits, place| bits | 1 << place);
         let marks = [candidates, capitals, joined];
@@ -344,6 +344,16 @@ impl TextNames {
         }
         self.text.borrow()
     }
+}
+
+/// The token before, unless punctuation other than the full stop of a letter (N. York) parts the two: it ends a
+/// name.
+fn joins_with(tokens: &Tokens, place: usize) -> Option<&str> {
+    let before = place.checked_sub(1)?;
+    let text = tokens.text(before);
+    let gap = tokens.span(before)?.end as usize..tokens.span(place)?.start as usize;
+    let gap = tokens.source().get(gap).unwrap_or_default().trim();
+    (matches!(gap, "" | "-") || gap == "." && text.len() == 1).then_some(text)
 }
 
 pub(super) fn places(mut bits: u64) -> impl Iterator<Item = usize> + Clone {

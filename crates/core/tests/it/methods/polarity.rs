@@ -77,7 +77,7 @@ const OPPOSED: [(&str, &str, &str); 31] = [
 ];
 
 /// Texts that agree.
-const AGREE: [(&str, &str); 33] = [
+const AGREE: [(&str, &str); 34] = [
     ("nobody is outside", "there is no one outside"),
     ("there is no boy outdoors", "the boy is not outdoors"),
     ("the printer won't work", "the printer is not working"),
@@ -110,6 +110,7 @@ const AGREE: [(&str, &str); 33] = [
     ("is that the best price", "is this the best offer"),
     ("painting snatched from New York gallery", "painting snatched in NYC"),
     ("West Virginia raises its taxes", "W. Virginia raises taxes"),
+    ("what is new? York raises its taxes", "York raises its taxes"),
     ("how do I get into the IITs", "how can I get into the IIT"),
 ];
 
@@ -183,6 +184,11 @@ fn texts_are_related_by_their_score_alone_where_opposites_cannot_be_told() {
     let query = Query { threshold: Some(0.0), ..Query::new(Method::AvgCos) };
     assert_eq!(related(&lacking, ("new york", "not new york"), query), Some(true));
     let likes = Likes::any_of(["turn on dark mode"]);
+    let page = PageOptions { drop_opposed: true, ..PageOptions::default() };
+    let dropping = Question { page, ..Question::new(likes.clone(), query) };
+    let go_on = || Ok::<_, QueryError>(());
+    let refused = engine().rank_pages(&dropping, &Candidates::new(&["a dog"]), go_on).unwrap_err();
+    assert_eq!(refused, QueryError::OpposedToNoQuery { dropped: true });
     let made = pages(engine(), &Question::new(likes, query), &["turn off dark mode", ""]);
     let told: Vec<_> = made.pages[0].results().map(|result| result.related).collect();
     assert_eq!(
@@ -370,6 +376,7 @@ fn names_of_other_languages_are_told_and_german_nouns_are_none() {
         ("A filha de Carla estuda medicina", "A filha de Teresa estuda medicina"),
         ("Erdbeben erschüttert Chile", "Erdbeben erschüttert Nepal"),
         ("Die Sitzung ist am Montag", "Die Sitzung ist am Donnerstag"),
+        ("police search for Osama bin Laden", "police search for Ayman al-Zawahiri"),
     ] {
         assert!(told(a, b), "{a} | {b}");
     }
