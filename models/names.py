@@ -21,7 +21,7 @@ A line has a kind, then words, with tabs between:
     none       mr court street     no name, whatever its capitals
     doubtful, when   may, in       of its group only with a capital, or behind a word that says when
     joined     new york|west virginia   two words that name something else than the last word alone
-    nouns      der und             words of a language that writes every noun with a capital
+    nouns      der und             words of a language that writes every noun with a capital; two of them tell a text of it
     article, joiner   the, of      passed over beside a name, and by initials
     ending, vowel-ending, form     endings of people or a product; in place of a last vowel; of forms of words that
                                    are no names

@@ -14,6 +14,7 @@ mod balancer;
 mod chance;
 mod generator;
 mod ground;
+mod machine;
 mod metrics_page;
 mod models;
 mod options;
@@ -52,6 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
     if options.pin {
         processor::pin_generator()?;
     }
+    machine::watch();
     let mut broken = Vec::new();
     for choice in options.scenario.scenarios() {
         let report = run(choice, &options)?;

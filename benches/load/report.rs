@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use crate::machine;
 use crate::options::Options;
 use crate::tally::{Tally, milliseconds};
 
@@ -133,6 +134,9 @@ impl Report {
     /// The counts of a run in which a request may be turned away, but only in the proper way.
     pub fn answered_or_shed(&mut self, run: &str, tally: &Tally) {
         self.must(tally.answered() > 0, || format!("{run}: nothing was answered"));
+        if let Some(speed) = machine::slowest_tenth() {
+            self.figure(format!("{run}: the machine's slowest tenth"), speed, "%", Bar::None);
+        }
         self.count(format!("{run}: right answers"), tally.answered());
         self.zero(format!("{run}: wrong answers"), tally.wrong);
         self.zero(format!("{run}: 503 without Retry-After or problem"), tally.shed_bare);

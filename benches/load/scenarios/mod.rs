@@ -32,7 +32,7 @@ use crate::report::{Bar, Report};
 use crate::server::Server;
 
 /// P1's figures: the 99th and the 99.9th percentile in milliseconds.
-const P99_MS: f64 = 5.0;
+const P99_MS: f64 = 10.0;
 const P999_MS: f64 = 20.0;
 /// Seconds that a peak is measured for.
 const PEAK_SECONDS: f64 = 2.0;

@@ -11,11 +11,13 @@ use crate::ground::{Ground, small_questions};
 use crate::models;
 use crate::oracle::Oracle;
 use crate::report::{Bar, Report};
-use crate::scenarios::{P99_MS, P999_MS, mebibytes, peak, stop};
+use crate::scenarios::{mebibytes, peak, stop};
 use crate::server::{Launch, Server};
 
 const CONNECTIONS: usize = 200;
 const ROUNDS: usize = 200;
+/// Least seconds of load, in which so many reloads fit.
+const SECONDS: f64 = 20.0;
 
 /// Two models with different answers, a place where one of them is served from, and who knows both.
 pub struct Swap {
@@ -57,7 +59,8 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let swap = Swap::prepare(ground)?;
     let server = Server::start(&swap.launch).await?;
     let questions = small_questions(&swap.oracle, &ground.texts)?;
-    let load = Load { questions, ..ground.load(&server, CONNECTIONS) };
+    let load = ground.load(&server, CONNECTIONS);
+    let load = Load { questions, seconds: load.seconds.max(SECONDS), ..load };
     let peak = peak(&load, report, "1 pair, 200 connections").await?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let one_model = server.resident_kib();
@@ -76,15 +79,17 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     report.zero("reloads that did not happen", missing);
     let failures = server.metrics().await?.sum("cognate_reload_failures_total")?;
     report.zero("reloads that failed", failures as u64);
-    report.latency("during reloads", &tally, P99_MS, P999_MS);
+    // Twenty times a second a core verifies every byte of a model, which latency shows and nothing is promised of.
+    report.told_latency("during reloads", &tally, [Bar::None; 3]);
     report.all_answered("during reloads", &tally);
     for (model, right) in ["first", "second"].into_iter().zip(tally.right) {
         report.must(right > 0, || format!("the {model} model never answered"));
         report.count(format!("answers of the {model} model"), right);
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let after = 100.0 * server.resident_kib() as f64 / one_model as f64;
+    let more = mebibytes(server.resident_kib()) - mebibytes(one_model);
     report.figure("memory before", mebibytes(one_model), "MiB", Bar::None);
-    report.figure("memory after, of before", after, "%", Bar::Between(90.0, 110.0));
+    // Less than one of the models.
+    report.figure("memory after, over before", more, "MiB", Bar::AtMost(8.0));
     stop(server, report).await
 }
