@@ -60,6 +60,7 @@ RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APAC
 FROM scratch
 # The licence of the program, then what the model inside is made of: NOTICE.
 LABEL org.opencontainers.image.title="cognate" \
+      org.opencontainers.image.source="https://github.com/OWNER/cognate" \
       org.opencontainers.image.description="Similarity scores for short texts, in microseconds on a CPU" \
       org.opencontainers.image.licenses="(MIT OR Apache-2.0) AND Apache-2.0 AND CC-BY-SA-3.0 AND PDDL-1.0 AND LicenseRef-WordNet-3.0"
 COPY --from=files /image/ /
