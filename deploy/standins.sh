@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds stand-ins for the public base images, for a machine that has a Docker engine and Debian's
-# packages but reaches no registry of images: `deploy/standins.sh [rust|services]`, as root; without a word, both.
+# packages but reaches no registry of images: `deploy/standins.sh`, as root.
 #
 # Each carries the very name that the Dockerfile and docker-compose.yml ask for, and does what those
 # files rely on (paths, user, entry point, stop signal); nothing more is claimed for it. An image
@@ -74,20 +74,13 @@ haproxy_and_prometheus() {
     rm -rf "$root"
 }
 
-case ${1:-} in
-rust) names=("$rust_image") ;;
-services) names=("$haproxy_image" "$prometheus_image") ;;
-*) names=("$rust_image" "$haproxy_image" "$prometheus_image") ;;
-esac
-for name in "${names[@]}"; do
+for name in "$rust_image" "$haproxy_image" "$prometheus_image"; do
     [ -n "$name" ] || { echo "an image name was not found in Dockerfile or docker-compose.yml" >&2; exit 1; }
     # Without a network the registry may never answer.
     present "$name" || timeout 60 docker pull -q "$name" >&2 || say "$name was not pulled; a stand-in takes its place"
 done
-for name in "${names[@]}"; do
-    present "$name" || case $name in
-    "$rust_image") rust ;;
-    *) haproxy_and_prometheus ;;
-    esac
+present "$rust_image" || rust
+if ! present "$haproxy_image" || ! present "$prometheus_image"; then haproxy_and_prometheus; fi
+for name in "$rust_image" "$haproxy_image" "$prometheus_image"; do
     docker image inspect --format '{{index .RepoTags 0}} {{.Size}} bytes' "$name"
 done
