@@ -45,9 +45,9 @@ COPY docs docs
 # The commit, for the log, the metrics and --version.
 ARG REVISION=unknown
 RUN COGNATE_REVISION="${REVISION}" cargo build --locked --release --no-default-features --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
-    && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
-    && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
-    && /image/cognate --version
+    && install -D -m 0555 "target/$(cat /target)/release/cognate" /built/cognate \
+    && ldd /built/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
+    && /built/cognate --version
 
 # Whatever the checkout's file modes are, the service's user can read these and write none.
 FROM ${RUST_IMAGE} AS files
@@ -60,10 +60,11 @@ RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APAC
 FROM scratch
 # The licence of the program, then what the model inside is made of: NOTICE.
 LABEL org.opencontainers.image.title="cognate" \
+      org.opencontainers.image.source="https://github.com/OWNER/cognate" \
       org.opencontainers.image.description="Similarity scores for short texts, in microseconds on a CPU" \
       org.opencontainers.image.licenses="(MIT OR Apache-2.0) AND Apache-2.0 AND CC-BY-SA-3.0 AND PDDL-1.0 AND LicenseRef-WordNet-3.0"
 COPY --from=files /image/ /
-COPY --from=build /image/cognate /cognate
+COPY --from=build /built/cognate /cognate
 # An empty folder for collections (COGNATE_DATA=/data): a volume that is mounted there becomes the user's.
 COPY --from=files --chown=65532:65532 /given/own/ /
 # The settings that differ in a container. Without keys the service refuses an address that others

@@ -98,7 +98,7 @@ check "manifests render and hold" kubectl manifests
 check "examples render and hold" kubectl examples
 check "chart renders and holds" helm chart
 check "schemas of Kubernetes" kubernetes-validate kubernetes-validate --version
-check "scripts" shellcheck shellcheck -x deploy/check.sh deploy/prove.sh deploy/roll.sh deploy/standins.sh .ci/release .ci/foreign
+check "scripts" shellcheck shellcheck -x deploy/check.sh deploy/prove.sh deploy/roll.sh deploy/standins.sh .ci/release .ci/publish .ci/dry-run .ci/foreign
 check "provisioning is YAML" yamllint yamllint -d '{extends: relaxed, rules: {line-length: disable}}' \
     docker-compose.yml deploy/compose.keys.yml deploy/grafana deploy/prometheus deploy/kubernetes deploy/examples deploy/tests \
     deploy/helm/cognate/Chart.yaml deploy/helm/cognate/values.yaml

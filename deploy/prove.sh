@@ -160,7 +160,7 @@ holds "no capabilities, and none to be had" "CapEff $(status_of CapEff), NoNewPr
     test "$(status_of CapEff)$(status_of CapBnd)$(status_of NoNewPrivs)" = 000000000000000000000000000000001
 holds "system calls are filtered" "seccomp mode $(status_of Seccomp)" test "$(status_of Seccomp)" = 2
 holds "the file system is read-only" "also to root, writing to it from outside" refused ""
-holds "so are the models" "/models" refused /models
+holds "so are the models" "/own" refused /own
 holds "/tmp takes files and runs none" "$(awk '$5 == "/tmp" { print $6 }' "/proc/$pid/mountinfo")" \
     grep -q ' /tmp .*noexec' "/proc/$pid/mountinfo"
 holds "memory, without swap; threads; files" \

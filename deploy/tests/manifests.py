@@ -184,7 +184,7 @@ def compose():
         service = services[name]
         yield f"{name}: a stop has its time", stop < seconds(service["stop_grace_period"])
         yield f"{name}: files for all connections", service["ulimits"]["nofile"] >= default_of("max_connections") + 64
-        yield f"{name}: models are a directory", "./models:/models:ro" in service["volumes"]
+        yield f"{name}: models are a directory", "./models:/own:ro" in service["volumes"]
         # One process has the folder of collections at a time, and replicas are many.
         keeps = name == "cognate"
         yield f"{name}: data of one process", ("data:/data" in service["volumes"]) == keeps \

@@ -142,6 +142,7 @@ fn manifests_name_one_repository() {
         ("python/pyproject.toml", format!("Homepage = \"{repository}\"")),
         ("wasm/lib/package.json", format!("\"url\": \"git+{repository}.git\"")),
         ("deploy/helm/cognate/Chart.yaml", format!("home: {repository}")),
+        ("Dockerfile", format!("image.source=\"{repository}\"")),
         ("duckdb/description.yml", format!("  github: {owner}/duckdb-cognate")),
     ] {
         assert!(read(file).contains(&line), "{file}: expected `{line}`; run `.ci/owner`");
