@@ -105,9 +105,9 @@ pub enum EventChange {
 pub(super) struct Move {
     pub(super) id: Box<str>,
     pub(super) event: Box<str>,
-    /// Items of that event with this one, in the order in which they are counted.
+    /// The number of items of that event, with this item, in the order in which they are counted.
     pub(super) size: u64,
-    /// When events were merged, where it moves by that.
+    /// When events were merged, if the event moves by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<i64>,
 }

@@ -26,7 +26,7 @@ pub struct Incoming {
     pub attributes: Option<Attributes>,
     /// An object whose meaning is not known here.
     pub data: Option<Box<RawValue>>,
-    /// The event that it belongs to, where it was matched elsewhere.
+    /// The event that the item belongs to, if it was matched elsewhere.
     pub event: Option<IncomingEvent>,
 }
 

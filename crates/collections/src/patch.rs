@@ -18,7 +18,7 @@ pub struct ItemPatch {
     /// Never `null`: an item has a time.
     #[serde(deserialize_with = "given")]
     time: Option<Time>,
-    /// Nothing within where all are taken out.
+    /// `Some(None)` if all attributes are removed.
     #[serde(deserialize_with = "given")]
     attributes: Option<Option<AttributeChanges>>,
     #[serde(deserialize_with = "given")]

@@ -83,7 +83,7 @@ pub fn remove_older(copies: &Path, newest: &str, keep: usize) -> Result<(), Coll
     older.sort_unstable();
     let gone = older.len().saturating_sub(keep.saturating_sub(1));
     for other in older.iter().take(gone) {
-        // Under this name the next copy removes what is left of it if this process is killed.
+        // If this process is killed, the next copy removes leftovers under this name.
         let part: PathBuf = copies.join(format!("{UNWHOLE}{other}"));
         let removed = LocalStorage.rename(&copies.join(other), &part);
         let removed = removed.and_then(|()| LocalStorage.remove_folder(&part));

@@ -163,7 +163,7 @@ impl Column {
         before(kind as u128)..before(kind as u128 + 1)
     }
 
-    /// The codes of values equal to this one: one code, or an empty range where it would be
+    /// The codes of values equal to this value: one code, or an empty range at which it would be
     /// inserted.
     fn codes_of(&self, value: &Attribute, chunk: &Chunk, name: Option<&str>) -> Range<usize> {
         let key = key(value);

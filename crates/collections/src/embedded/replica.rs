@@ -71,8 +71,8 @@ impl ReplicaHome {
         }
     }
 
-    /// The collections of a folder as a start would find them now, to be read once: their logs as
-    /// far as they are whole. Those that cannot be read are [damaged](Home::damaged).
+    /// The collections that a start would find in a folder now, to be read once: the whole parts of
+    /// their logs. Logs that cannot be read are [damaged](Home::damaged).
     pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
         let shared = Shared::new(path, limits);
         for name in collection_names(&LocalStorage, path)? {
@@ -98,8 +98,8 @@ impl ReplicaHome {
         self.shared.registry.budget.make_room();
     }
 
-    /// Reads what was written since. Each error is returned once, as long as it stays the same;
-    /// data that was read before is still shown.
+    /// Reads the bytes that were written since. Each error is returned once, as long as it stays
+    /// the same; data that was read before is still shown.
     pub fn look(&self) -> Vec<CollectionError> {
         self.shared.look()
     }
@@ -216,7 +216,7 @@ impl Shared {
         true
     }
 
-    /// Reads what was written to the log, which now has this stamp; returns whether all of it is
+    /// Reads the new bytes of the log, which now has this stamp; returns whether all of them are
     /// known to be durable. A collection is shown once its log was read.
     fn read_on(
         &self,

@@ -203,16 +203,15 @@ impl EmbeddedCollection {
         self.wait_durable(pending)
     }
 
-    /// Rewrites the log while others write to it: from a snapshot, then what was written meanwhile,
-    /// the last of it in a turn.
+    /// Rewrites the log while others write to it: first a snapshot, then the later changes, the
+    /// last of them in a turn.
     fn rewrite(&self) -> Result<(), CollectionError> {
         let _one = self.rewriting.lock();
         let Some(copy) = self.log_copy()? else { return Ok(()) };
         self.turn().replace_log(copy)
     }
 
-    /// A copy of the log that lacks little of what was written meanwhile; `None` if there is no
-    /// log.
+    /// A copy of the log that lacks few of the later changes; `None` if there is no log.
     pub(super) fn log_copy(&self) -> Result<Option<LogCopy>, CollectionError> {
         let Some(snapshot) = self.turn().snapshot()? else { return Ok(None) };
         let mut copy = snapshot.copy()?;

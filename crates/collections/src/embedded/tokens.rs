@@ -138,7 +138,7 @@ impl TokenBlock {
 
 impl EmbeddedCollection {
     /// The items that may be among the best by a method that counts tokens, in the order in which
-    /// they were added; all selected ones where that is not worth its time.
+    /// they were added; all selected items if counting would take too long.
     pub(super) fn counted(
         &self,
         meant: &Wanted,

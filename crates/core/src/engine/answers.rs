@@ -14,7 +14,7 @@ use crate::model::Phrase;
 pub struct Counts {
     /// Texts.
     pub texts: u64,
-    /// Their tokens, as far as they were read.
+    /// The tokens of the texts, as far as these were read.
     pub tokens: u64,
     /// Tokens without a known word.
     pub unknown: u64,
@@ -77,7 +77,7 @@ pub struct Embeddings {
 }
 
 impl Embeddings {
-    /// The vector of each text, in order; `None` where it has none.
+    /// The vector of each text, in order; `None` for a text without a vector.
     pub fn iter(&self) -> impl Iterator<Item = Option<&[f32]>> {
         self.vectors.rows().into_iter().map(|row| row.to_slice().filter(|row| is_vector(row)))
     }

@@ -147,7 +147,7 @@ impl Engine {
         self.finish(phrase, text, query, place)
     }
 
-    /// A text as far as it is read where too long ones are cut.
+    /// The part of a text that is read if long texts are cut.
     pub fn cut<'t>(&self, text: &'t str, query: &Query) -> &'t str {
         if query.truncate { self.limits.cut(text) } else { text }
     }

@@ -29,7 +29,7 @@ pub struct Opposition {
 }
 
 impl Engine {
-    /// Whether the model knows opposites, or what it lacks.
+    /// Says that the model knows opposites, or what it lacks.
     pub fn knows_opposites(&self) -> Result<(), Unavailable> {
         self.known_opposites(None).map(|_| ()).ok_or_else(polarity::missing)
     }

@@ -48,7 +48,7 @@ pub struct Info {
     /// Whether it weights words by frequency, as vectors with [`crate::model::Frequency::InNorm`] already
     /// do.
     pub weights_frequency: bool,
-    /// The method whose scores these are where opposites are ignored; none where they are not counted.
+    /// The method whose scores these are without opposites; `None` if it does not count them.
     pub ignoring_opposites: Option<Method>,
 }
 

@@ -81,7 +81,7 @@ pub struct Seats<'p> {
 }
 
 impl Seats<'_> {
-    /// Hands the memory of rows and vectors back for the next texts, as far as it is not unusually much.
+    /// Hands the memory of rows and vectors back for the next texts, unless it is unusually much.
     pub(crate) fn give_back(mut self, scratch: &mut Scratch) {
         scratch.coverage.take_back(self.coverage);
         self.vectors.clear();
@@ -108,9 +108,8 @@ pub trait Against: Send {
         self.score(many, out, scratch);
     }
 
-    /// Writes, for each of `many`, a number that its score is not above, into `out` of the same
-    /// length; worth having where it takes much less than the score. `false` if the method has
-    /// none.
+    /// Writes an upper bound of the score of each of `many` into `out` of the same length, if that
+    /// takes much less than the score. `false` if the method has no bounds.
     fn bounds(&mut self, _many: &[Phrase<'_>], _out: &mut [f32], _scratch: &mut Scratch) -> bool {
         false
     }

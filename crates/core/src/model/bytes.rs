@@ -76,7 +76,7 @@ impl Bytes {
         }
     }
 
-    /// Brings `range` into memory now, where it is not there yet.
+    /// Brings the missing parts of `range` into memory now.
     #[cfg_attr(not(unix), expect(unused_variables, reason = "only files lie elsewhere"))]
     pub(super) fn populate(&self, range: std::ops::Range<usize>) -> std::io::Result<()> {
         match self {

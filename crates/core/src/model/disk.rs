@@ -116,7 +116,7 @@ impl Disk for LocalDisk {
     }
 }
 
-/// Removes what has a name that begins so and that no process holds locked.
+/// Removes files whose names begin so and that no process holds locked.
 pub(super) fn sweep(
     directory: &Path,
     prefix: &str,

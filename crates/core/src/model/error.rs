@@ -168,7 +168,7 @@ pub enum FormatError {
         /// Type and shape it has.
         got: String,
     },
-    /// A tensor's bytes do not lie where they must.
+    /// A tensor's bytes do not lie at the right place.
     #[error("tensor `{name}`: expected bytes {expected}, got {got}")]
     Extent {
         /// Its name.

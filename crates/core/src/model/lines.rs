@@ -43,7 +43,7 @@ pub(super) const MASKS: [u128; WIDE + 1] = {
 pub(crate) struct Key(u128);
 
 impl Key {
-    /// The key of the string in a range of `text`; the key of no string where it is too long or empty.
+    /// The key of the string in a range of `text`; the key of no string if it is too long or empty.
     #[inline]
     pub(crate) fn at(text: &[u8], [start, end]: [usize; 2]) -> Self {
         let length = end.wrapping_sub(start);
@@ -131,8 +131,8 @@ pub(crate) struct Lines {
 pub(crate) struct Work(Vec<(Key, u32)>);
 
 impl Lines {
-    /// Places strings, the most frequent first, so that they stand in their own lines. Nothing where they are
-    /// too many, or one would stand too far from its own line.
+    /// Places strings, the most frequent first, so that they stand in their own lines. `None` if they are too
+    /// many, or if a string would stand too far from its own line.
     pub(crate) fn new<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
         if strings.len() > MAX {
             return None;
@@ -149,7 +149,7 @@ impl Lines {
         Some(made)
     }
 
-    /// Nothing where there is no room near the string's own line.
+    /// `None` if there is no room near the string's own line.
     fn put(&mut self, key: Key, number: u32) -> Option<()> {
         if key == Key::default() {
             return Some(());

@@ -212,7 +212,7 @@ impl Model {
         let (file, header) = (model.bytes.as_slice(), &model.header);
         let is_full = options.verify == Verify::Full;
         let (unlisted, lines) = thread::scope(|scope| {
-            // Digests take as long as all else together; where there are no threads, they are made last.
+            // Digests take as long as all else together; without threads they are made last.
             let digests = is_full.then(|| {
                 thread::Builder::new().spawn_scoped(scope, || check::digests(file, header))
             });
@@ -340,7 +340,7 @@ impl Model {
         &self.unlisted
     }
 
-    /// The length of the vectors that are made for words which are not listed, where it is the same for all.
+    /// The length of the vectors that are made for unlisted words, if it is the same for all.
     pub(crate) fn length_of_unlisted(&self) -> Option<f32> {
         match &self.unlisted {
             UnlistedWords::Fallback(rules, _) => rules.hash_norm,

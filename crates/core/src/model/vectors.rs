@@ -125,8 +125,8 @@ impl<'m> Vectors<'m> {
         }
     }
 
-    /// Rows picked by their numbers; those behind the last are `made`, or of bytes `made_bytes`. `None`
-    /// where they would be of two types.
+    /// Rows picked by their numbers; numbers behind the last row pick from `made`, or of bytes from
+    /// `made_bytes`. `None` if the rows would be of two types.
     pub(crate) fn pick<'r>(
         &self,
         numbers: &'r [WordId],

@@ -16,7 +16,7 @@ const ROWS: usize = 64;
 /// The scores of every text with every candidate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
-    /// A row for each text, with a score for each candidate; NaN where one of the two cannot be scored.
+    /// A row for each text, with a score for each candidate; NaN if one of the two cannot be scored.
     pub scores: Array2<f32>,
     /// The texts that cannot be scored, and why.
     pub texts: Vec<(usize, Reason)>,

@@ -4,7 +4,7 @@
 use crate::methods::Shares;
 use crate::model::Phrase;
 
-/// Keys from here on are those of no text: above every id, and without the bit of what is not listed.
+/// Keys from here on belong to no text: they are above every id, and lack the bit of unlisted tokens.
 const NO_TEXT: u64 = 1 << 32;
 
 /// Tokens by their keys, sorted, so that the order of the text is forgotten.

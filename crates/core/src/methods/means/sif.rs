@@ -106,8 +106,8 @@ struct Made {
     share: f64,
 }
 
-/// Fits the direction that sentences share. `each` shows every sentence to what it is given, and
-/// is called once. Memory does not grow with the number of sentences.
+/// Fits the direction that sentences share. `each` is called once and passes every sentence to the
+/// function that it is given. Memory does not grow with the number of sentences.
 pub fn fit<E: From<Unfittable>>(
     model: &Model,
     mut each: impl FnMut(&mut dyn FnMut(&str)) -> Result<(), E>,

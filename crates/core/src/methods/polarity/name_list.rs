@@ -26,7 +26,7 @@ pub(super) enum Class {
     No,
     /// A name.
     Name,
-    /// A name where it is written as one: apple, may.
+    /// A word that is a name if it is written as a name: apple, may.
     Maybe,
     /// Hardly seen, so that it may be one.
     Rare,
@@ -151,7 +151,7 @@ pub(super) struct List {
     /// Whether there are words of a language that writes every noun with a capital.
     has_nouns: bool,
     known: Vec<Known>,
-    /// For each word of the lines the number of what they say of it, from 1 on.
+    /// For each word of the lines the number of its entry, from 1 on.
     words: HashMap<Box<str>, u32>,
     /// Lines that were taken in.
     lines: u32,
@@ -292,7 +292,7 @@ impl List {
                 *row |= CANDIDATE;
             }
         }
-        // These are codes where they are written as ones.
+        // These letters are codes only if they are written as codes.
         for word in ["a", "i"] {
             let id = vocabulary.lookup(word);
             let row = id.and_then(|id| self.rows.get_mut(id as usize));

@@ -22,8 +22,8 @@ pub(super) enum Weak {
 
 #[derive(Debug)]
 pub(super) struct Token {
-    /// Bytes of its text, and the first of them: it is an owner where they are fewer than the
-    /// token's.
+    /// The length of the name's text in bytes, and its first byte. If it is shorter than the token,
+    /// the token names an owner.
     pub(super) length: u32,
     pub(super) initial: u8,
     /// A key that tells the token apart from other tokens.
@@ -83,7 +83,7 @@ impl Token {
         phrase.tokens().text(place).get(..self.length as usize).unwrap_or_default()
     }
 
-    /// Decides what it is by how it is written in its text.
+    /// Decides the token's class by the way it is written in its text.
     fn settle(
         &mut self,
         (list, phrase, place): (&List, &Phrase<'_>, usize),
@@ -244,8 +244,8 @@ impl Text {
         !self.cased || has(b'@') || has(b'#') || source.contains("http")
     }
 
-    /// The names, codes and members of groups that another text does not have as they are, a bit
-    /// each.
+    /// The names, codes and members of groups that another text does not have in the same form, a
+    /// bit each.
     pub(super) fn own(&self, other: &Self) -> u64 {
         let is_own = |token: &Token| {
             token.is_named()

@@ -76,7 +76,7 @@ impl Signs {
         self.numbers.iter().any(|&(_, own)| own == number)
     }
 
-    /// Takes in a token that has flags, and says what it is to the next.
+    /// Takes in a token that has flags, and returns its effect on the next token.
     fn see(
         &mut self,
         table: &Table,

@@ -166,7 +166,7 @@ pub(super) struct Table {
     numbers: Vec<(WordId, u32)>,
     /// The opposites of each row that has some, one row after the other.
     opposites: Vec<WordId>,
-    /// For each row where its opposites begin among them, and behind the last where they end.
+    /// For each row the index of its first opposite, and behind the last row the end of all.
     begins: Vec<u32>,
 }
 

@@ -296,7 +296,7 @@ impl Prepared<'_> {
         &own.side
     }
 
-    /// Seats another text for as long as it is compared.
+    /// Seats another text while it is compared.
     fn complete<T>(
         &mut self,
         other: &Phrase<'_>,

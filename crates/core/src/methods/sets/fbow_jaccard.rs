@@ -94,8 +94,8 @@ const CLUSTERED_WORDS: usize = 100_000;
 /// Updates after which centroids hardly move any more.
 const UPDATES: usize = 50;
 
-/// Makes a universe of the vocabulary, of `size` members or, where there are fewer axes or words
-/// than that, as many as there are. The seed is that of the clusters' start; axes need none.
+/// Makes a universe of the vocabulary, of `size` members, or of all axes or words if these are
+/// fewer. `seed` is for the start of clusters; axes need none.
 pub fn fit(model: &Model, kind: Universe, size: usize, seed: u64) -> Fitted {
     let (vectors, size) = (model.vectors(), size.max(1));
     let dims = vectors.dims();

@@ -258,7 +258,7 @@ impl<'m> Phrase<'m> {
         if self.memory.all_listed { &self.memory.ids } else { &self.memory.words }
     }
 
-    /// For each word, in the order of the text, where it comes from.
+    /// The origin of each word, in the order of the text.
     pub fn origins(&self) -> impl Iterator<Item = Origin> {
         let listed = (0..).zip(&self.memory.ids).filter(|(_, id)| **id != EMPTY);
         let listed = listed.map(|(token, _)| Origin { token, found: Found::Listed });
@@ -358,8 +358,8 @@ impl<'m> Phrase<'m> {
         &self.memory.unknown
     }
 
-    /// The pieces that the vector of a word from there was made from, in their order; none where it was
-    /// not [`Found::Pieces`].
+    /// The pieces that the vector of a word of this origin was made from, in their order; none for an
+    /// origin other than [`Found::Pieces`].
     pub fn pieces(&self, origin: Origin) -> Vec<&'m str> {
         let UnlistedWords::Fallback(_, Some(table)) = self.model.unlisted() else {
             return Vec::new();
@@ -434,8 +434,8 @@ impl<'m> Phrase<'m> {
         self.push(origin, word as Word);
     }
 
-    /// Adds a word whose vector is made for this text by `fill`, which is given a row of zeros; `false`,
-    /// and nothing added, where it makes none.
+    /// Adds a word whose vector `fill` makes for this text from a row of zeros; `false`, and nothing
+    /// added, if it makes none.
     fn make(&mut self, origin: Origin, key: u64, fill: impl FnOnce(&mut [f32]) -> bool) -> bool {
         let (made, dims) = (&mut self.memory.made, self.vectors.dims());
         let (are_bytes, start) = (self.vectors.are_bytes(), made.keys.len() * dims);

@@ -27,8 +27,8 @@ impl Unlisted<'_> {
 }
 
 impl Phrase<'_> {
-    /// Adds the words found for a token that is not listed, as they were found when the thread met it
-    /// before or by the model's rules; none if no rule finds any.
+    /// Adds the words for a token that is not listed: those that the thread found before, else those
+    /// that the model's rules find; none if no rule finds any.
     pub(super) fn read_unlisted(&mut self, unlisted: Unlisted<'_>, met: &mut Met) {
         match met.find(unlisted.text, unlisted.key) {
             Some((found, Outcome::Words(words))) => {

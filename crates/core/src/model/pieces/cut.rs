@@ -40,7 +40,7 @@ impl PieceLengths {
         Some(Self { buckets })
     }
 
-    /// Lengths, as bits, of pieces that what is left of a word may begin with.
+    /// Lengths, as bits, of the pieces that the rest of a word may begin with.
     #[inline]
     fn before(&self, inside: bool, rest: &[u8]) -> u32 {
         let first = rest.first().copied().unwrap_or(0);
@@ -72,7 +72,7 @@ pub fn longest_pieces(
         return;
     }
     let (before, bytes, is_ascii) = (out.len(), word.as_bytes(), word.is_ascii());
-    // Bytes are characters where all are ASCII.
+    // If all bytes are ASCII, each is a character.
     let begins = |at: usize| is_ascii || word.is_char_boundary(at);
     let (mut at, mut found, mut passed) = (0, 0, 0);
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {

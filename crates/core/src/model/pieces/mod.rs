@@ -187,7 +187,7 @@ impl<'m> Pieces<'m> {
     }
 
     /// Writes the sum of the pieces' rows, brought to length `norm`, over `out`, which is all zeros.
-    /// `false`, and `out` as it was, where the sum has no direction.
+    /// `false`, and `out` unchanged, if the sum has no direction.
     pub(crate) fn sum(&self, pieces: &[u32], norm: f32, out: &mut [f32]) -> bool {
         let mut added = 0.0;
         let rows = pieces.iter().filter_map(|&piece| self.rows.row(piece));
