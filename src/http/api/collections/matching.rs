@@ -144,7 +144,7 @@ enum MatchResult<'m> {
 /// A text that was not matched.
 #[derive(Debug, Serialize, ToSchema)]
 struct RefusedEntry<'m> {
-    /// Its name.
+    /// The id.
     id: &'m str,
     /// Why.
     error: Failure<'m>,
