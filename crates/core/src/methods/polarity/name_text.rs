@@ -6,7 +6,6 @@ use std::cell::{Cell, Ref, RefCell};
 use crate::methods::polarity::name_list::{Bits, Class, Code, List, Listed, flag};
 use crate::model::vocabulary::EMPTY;
 use crate::model::{Phrase, WordId};
-use crate::text::Tokens;
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
 pub(super) const MAX: usize = 48;
@@ -197,7 +196,7 @@ impl Text {
             }
             let Listed { class, kinds, code, a_word, number } = list.word(text, id);
             let known = list.known(number);
-            let joined = list.first_of(id, text, || joins_with(tokens, place));
+            let joined = list.first_of(id, text, || joins_with(phrase, place));
             let row = id.or_else(|| phrase.stem_of(place as u32));
             let a_word = a_word && (row.is_some() || nouns >> place & 1 == 0);
             if let (Some(first), Some(before)) = (joined, self.tokens.last_mut()) {
@@ -302,7 +301,7 @@ impl TextNames {
         let candidates = (unlisted | listed) & u64::MAX >> (64 - read.len());
         let joined = places(ends).filter(|&place| {
             let id = ids.get(place).copied();
-            list.first_of(id, tokens.text(place), || joins_with(tokens, place)).is_some()
+            list.first_of(id, tokens.text(place), || joins_with(phrase, place)).is_some()
         });
         let joined = joined.fold(0, |bits, place| bits | 1 << place);
         let marks = [candidates, capitals, joined];
@@ -348,8 +347,8 @@ impl TextNames {
 
 /// The token before, unless punctuation other than the full stop of a letter (N. York) parts the two: it ends a
 /// name.
-fn joins_with(tokens: &Tokens, place: usize) -> Option<&str> {
-    let before = place.checked_sub(1)?;
+fn joins_with<'p>(phrase: &'p Phrase<'_>, place: usize) -> Option<&'p str> {
+    let (tokens, before) = (phrase.tokens(), place.checked_sub(1)?);
     let text = tokens.text(before);
     let gap = tokens.span(before)?.end as usize..tokens.span(place)?.start as usize;
     let gap = tokens.source().get(gap).unwrap_or_default().trim();
