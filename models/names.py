@@ -42,6 +42,8 @@ HERE = pathlib.Path(__file__).parent
 WORD = re.compile(r"[A-Za-z\u00c0-\u024f][A-Za-z\u00c0-\u024f0-9]*(?:['\u2019][A-Za-z]+)?")
 LITTLE = set("a an the of and or in on at to for by from with as is was were are be been it its he she his her they "
              "their that this which who but not had has have s".split())
+# A word behind these may have its capital for beginning a sentence; those of other languages are left to their list.
+BEGINS, FOREIGN_BEGINS = ".!?:;\"\u201c'\u2018(*[", "\u00ab\u00bf\u00a1"
 # A title has capitals everywhere.
 TITLE = 0.7
 # A kind is told only from this probability on.
@@ -74,7 +76,7 @@ def model(path):
     return words, rows / numpy.maximum(numpy.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def counts(paths, elided=False):
+def counts(paths, begins=BEGINS, elided=False):
     """For each word inside sentences: how often it has a capital, how often not, how often it has one alone. In Romance
     languages it may stand behind an article without its vowel."""
     found = collections.defaultdict(lambda: [0, 0, 0])
@@ -91,7 +93,7 @@ def counts(paths, elided=False):
             beside = [line[one.end() : two.start()] == " " for one, two in zip(places, places[1:])] + [False]
             for at in range(1, len(words)):
                 before = line[: places[at].start()].rstrip()
-                if before and before[-1] in ".!?:;\"\u201c'\u2018(*[\u00ab\u00bf\u00a1":
+                if before and before[-1] in begins:
                     continue
                 word = re.sub(r"['\u2019]s$", "", words[at])
                 word = re.sub(r"^[a-z]{1,5}['\u2019](?=..)", "", word) if elided else word
@@ -127,7 +129,8 @@ def lines(name):
 def spoken(folder, language):
     """The counts of a language in the sentences of Common Voice."""
     files = (file for of in sorted(folder.glob(f"{language}*")) for file in sorted(of.glob("*.txt")))
-    return counts((file for file in files if not NO_SENTENCES.search(file.name)), language in ("fr", "it"))
+    files = (file for file in files if not NO_SENTENCES.search(file.name))
+    return counts(files, BEGINS + FOREIGN_BEGINS, language in ("fr", "it"))
 
 
 def classes_of(words, folder, written):
@@ -174,7 +177,8 @@ def merged(own, more):
 def main(path, *texts):
     words, rows = model(pathlib.Path(path))
     folder, *texts = map(pathlib.Path, texts) if pathlib.Path(texts[0]).is_dir() else (None, *map(pathlib.Path, texts))
-    row_of, found, own = dict(zip(words, rows)), counts(texts), lines("names-own.tsv")
+    found = counts(texts, BEGINS + FOREIGN_BEGINS if folder else BEGINS)
+    row_of, own = dict(zip(words, rows)), lines("names-own.tsv")
     seeds = [line.split("\t") for line in lines("names-seeds.tsv")]
     seeds = {word: kind for kind, named in seeds for word in named.split() if word in row_of}
     learned = LogisticRegression(C=10, max_iter=2000).fit([row_of[word] for word in seeds], list(seeds.values()))

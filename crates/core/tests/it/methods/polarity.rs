@@ -376,7 +376,7 @@ fn names_of_other_languages_are_told_and_german_nouns_are_none() {
         ("A filha de Carla estuda medicina", "A filha de Teresa estuda medicina"),
         ("Erdbeben erschüttert Chile", "Erdbeben erschüttert Nepal"),
         ("Die Sitzung ist am Montag", "Die Sitzung ist am Donnerstag"),
-        ("police search for Osama bin Laden", "police search for Ayman al-Zawahiri"),
+        ("the hunt for Osama bin Laden is over", "the hunt for Joseph Kony is over"),
     ] {
         assert!(told(a, b), "{a} | {b}");
     }
