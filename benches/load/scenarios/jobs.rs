@@ -26,12 +26,11 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let more = ["--compute-queue", &queue, "--admission-units", "1000000"];
     let server = Rc::new(Server::start(&ground.launch.with(&flags).with(&more)).await?);
     let questions = rankings(ground, CANDIDATES)?;
-    let (asked, unexpected, in_time) =
-        (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let [asked, unexpected, in_time, late] = std::array::from_fn(|_| Rc::new(Cell::new(0)));
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..AT_ONCE {
-        let (asked, unexpected, in_time) =
-            (Rc::clone(&asked), Rc::clone(&unexpected), Rc::clone(&in_time));
+        let [asked, unexpected, in_time, late] =
+            [&asked, &unexpected, &in_time, &late].map(Rc::clone);
         let (questions, address) = (Rc::clone(&questions), server.address);
         clients.spawn_local(async move {
             while asked.get() < REQUESTS {
@@ -39,7 +38,11 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
                 let question = &questions[asked.get() % questions.len()];
                 match once(address, &question.request, Duration::from_secs(10)).await {
                     Ok(reply) if reply.status == 200 => in_time.set(in_time.get() + 1),
-                    Ok(reply) if reply.status == 503 && reply.retry_after => {}
+                    Ok(reply) if reply.status == 503 && reply.retry_after => {
+                        let is_late =
+                            String::from_utf8_lossy(&reply.raw).contains("deadline_exceeded");
+                        late.set(late.get() + usize::from(is_late));
+                    }
                     _ => unexpected.set(unexpected.get() + 1),
                 }
             }
@@ -69,8 +72,10 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
         format!("{running} jobs ran, {live} ran or waited; {THREADS} and {bound} are the bounds")
     });
     report.count("asked", asked.get() as u64);
-    report.count("answered within a millisecond of compute", in_time.get());
-    report.zero("neither 200 nor a proper 503", unexpected.get());
+    report.count("answered within a millisecond of compute", in_time.get() as u64);
+    report.count("given up at the deadline", late.get() as u64);
+    report.must(late.get() > 0, || "no request was given up at its deadline".to_owned());
+    report.zero("neither 200 nor a proper 503", unexpected.get() as u64);
     gauge_returns(&server, report, "cognate_compute_jobs", 0.0, Duration::from_secs(1)).await?;
     let units = "cognate_admission_units_in_use";
     gauge_returns(&server, report, units, 0.0, Duration::from_secs(1)).await?;

@@ -16,9 +16,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    Alert, AlertKind, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection,
-    CollectionError, Cursor, EmbeddedHome, EventChange, Facets, Filter, Home, Incoming, Item,
-    ItemPatch, ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings,
+    Alert, AlertKind, AlertReader, AlertRule, Applied, Cancellation, Choice, ChooseError,
+    Collection, CollectionError, Cursor, EmbeddedHome, EventChange, Facets, Filter, Home, Incoming,
+    Item, ItemPatch, ItemSelector, Limits, MatchOptions, Matched, Outgoing, Page, Settings,
     SettingsChange, SharedEngine, Start, Write,
 };
 
@@ -376,7 +376,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
                     news.wait_durable(pending).unwrap();
                     Came::Matched(matched)
                 }
-                Err(MatchError::Collection(
+                Err(ChooseError::Collection(
                     error @ (CollectionError::TooManyItems { .. }
                     | CollectionError::Item { .. }
                     | CollectionError::OtherText { .. }),

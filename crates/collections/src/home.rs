@@ -12,8 +12,7 @@ use cognate::methods::Method;
 use crate::embedded::Lasting;
 use crate::{
     AskedAttribute, CollectionError, Cut, EventChange, Facets, Filter, Item, ItemPatch, Limits,
-    MatchError, MatchOptions, Matched, Merged, Settings, SettingsChange, SharedEngine, TopQuery,
-    Vectors,
+    MatchOptions, Matched, Merged, Settings, SettingsChange, SharedEngine, TopQuery, Vectors,
 };
 
 /// A write that may not survive a crash yet. No caller may be answered before
@@ -203,7 +202,7 @@ pub trait Collection: Debug + Send + Sync {
         items: Vec<Item>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<(Vec<Matched>, Pending), MatchError>;
+    ) -> Result<(Vec<Matched>, Pending), ChooseError>;
 
     /// Why the item of this name has its event, judged by the earlier items that remain; `None` if
     /// there is no such item.
@@ -214,7 +213,7 @@ pub trait Collection: Debug + Send + Sync {
         id: &str,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Option<Matched>, MatchError>;
+    ) -> Result<Option<Matched>, ChooseError>;
 
     /// Removes expired items, which is a write like any other; `None` if the collection accepts no
     /// writes any more.
@@ -312,6 +311,7 @@ pub enum ChooseError {
     Collection(#[from] CollectionError),
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// The request was cancelled; nothing was changed.
     #[error("what was asked is not wanted any more")]
     Stopped,
 }

@@ -55,7 +55,7 @@ pub use home::{
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time, exact};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
-pub use matcher::{ConsideredEvent, MatchError, MatchOptions, MatchReasons, Matched, SharedEngine};
+pub use matcher::{ConsideredEvent, MatchOptions, MatchReasons, Matched, SharedEngine};
 pub use patch::{ItemPatch, NamedPatch, Patched};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;

@@ -13,36 +13,14 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cognate::engine::{Engine, QueryError};
+use cognate::engine::Engine;
 use cognate::window;
 use cognate::window::BATCH;
 use cognate::window::events::Considered;
 use cognate::window::stream::{AddPolicy, Settings};
 
-use crate::windows::HeldWindow;
-use crate::windows::{Following, Windows};
+use crate::windows::{Following, HeldWindow, Windows};
 use crate::{Cancellation, ChooseError, CollectionError, Event, Filter, Item, ItemProblem, Limits};
-
-#[derive(Debug, thiserror::Error)]
-pub enum MatchError {
-    #[error(transparent)]
-    Collection(#[from] CollectionError),
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// The request was cancelled; nothing was changed.
-    #[error("what was asked is not wanted any more")]
-    Stopped,
-}
-
-impl From<ChooseError> for MatchError {
-    fn from(error: ChooseError) -> Self {
-        match error {
-            ChooseError::Collection(error) => Self::Collection(error),
-            ChooseError::Query(error) => Self::Query(error),
-            ChooseError::Stopped => Self::Stopped,
-        }
-    }
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchOptions {
@@ -197,7 +175,7 @@ pub(super) fn follow(
     how: &MatchOptions,
     (items, now): (Vec<Item>, i64),
     cancel: Cancellation<'_>,
-) -> Result<Followed, MatchError> {
+) -> Result<Followed, ChooseError> {
     let mut followed = prepare(turn, engine, how, (items, now), cancel)?.decide(cancel)?;
     if let Some(window) = &mut followed.window {
         window.pay(turn)?;
@@ -211,7 +189,7 @@ pub(super) fn prepare(
     how: &MatchOptions,
     (items, now): (Vec<Item>, i64),
     cancel: Cancellation<'_>,
-) -> Result<Prepared, MatchError> {
+) -> Result<Prepared, ChooseError> {
     let how = within_limits(how.clone(), turn.settings());
     let oldest = turn.settings().oldest(now);
     let ids: Vec<&str> = items.iter().map(|item| &*item.id).collect();
@@ -269,8 +247,12 @@ pub(super) fn prepare(
 }
 
 /// Stores the window of a cancelled request: the next request continues it.
-fn given_up(window: Option<HeldWindow>, error: MatchError, turn: &mut dyn Following) -> MatchError {
-    if let (Some(mut window), MatchError::Stopped) = (window, &error)
+fn given_up(
+    window: Option<HeldWindow>,
+    error: ChooseError,
+    turn: &mut dyn Following,
+) -> ChooseError {
+    if let (Some(mut window), ChooseError::Stopped) = (window, &error)
         && window.pay(turn).is_ok()
     {
         turn.windows().keep(window);
@@ -279,7 +261,7 @@ fn given_up(window: Option<HeldWindow>, error: MatchError, turn: &mut dyn Follow
 }
 
 impl Prepared {
-    pub(super) fn decide(self, cancel: Cancellation<'_>) -> Result<Followed, MatchError> {
+    pub(super) fn decide(self, cancel: Cancellation<'_>) -> Result<Followed, ChooseError> {
         let Self { how, now, stored, fresh, again, mut settings, mut is_empty, keeps, window } =
             self;
         let Some(mut window) = window else {
@@ -373,7 +355,7 @@ impl Explaining {
         how: &MatchOptions,
         ((number, item), now): ((u64, Arc<Item>), i64),
         cancel: Cancellation<'_>,
-    ) -> Result<Self, MatchError> {
+    ) -> Result<Self, ChooseError> {
         let how = within_limits(how.clone(), turn.settings());
         let window = HeldWindow::new(turn, engine, &how)?;
         let before = window.read(turn, HashSet::new(), (Some(number), now), cancel)?;
@@ -381,11 +363,11 @@ impl Explaining {
     }
 
     /// The answer that a text would have got at the moment when the item came.
-    pub(super) fn tell(mut self, cancel: Cancellation<'_>) -> Result<Matched, MatchError> {
+    pub(super) fn tell(mut self, cancel: Cancellation<'_>) -> Result<Matched, ChooseError> {
         self.window.remember(&self.before, cancel)?;
         let (mut told, item) = (Vec::new(), vec![Item::clone(&self.item)]);
         self.window.decide(item, (AddPolicy::None, true, cancel), &mut told, &mut Vec::new())?;
-        let told = told.pop().ok_or(MatchError::Stopped)?;
+        let told = told.pop().ok_or(ChooseError::Stopped)?;
         Ok(Matched { added: true, ..told })
     }
 }

@@ -11,8 +11,8 @@ use crate::events::Move;
 use crate::matcher::Followed;
 use crate::windows::Following;
 use crate::{
-    Applied, Attributes, Cancellation, CollectionError, EventChange, Item, ItemSelector, Limits,
-    MatchError, MatchOptions, Patched, Settings, SharedEngine, Write, matcher,
+    Applied, Attributes, Cancellation, ChooseError, CollectionError, EventChange, Item,
+    ItemSelector, Limits, MatchOptions, Patched, Settings, SharedEngine, Write, matcher,
 };
 
 /// A change of a collection, as a log has it.
@@ -161,7 +161,7 @@ pub(super) fn follow(
     how: &MatchOptions,
     (items, now): (Vec<Item>, i64),
     cancel: Cancellation<'_>,
-) -> Result<(Followed, usize), MatchError> {
+) -> Result<(Followed, usize), ChooseError> {
     let mut followed = matcher::follow(turn, engine, how, (items, now), cancel)?;
     if how.add == AddPolicy::None {
         return Ok((followed, 0));

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::settings::{GivesWay, Paid};
 use crate::{
     Budget, Cancellation, ChooseError, CollectionError, ConsideredEvent, Event, Filter, Item,
-    ItemSelector, MatchError, MatchOptions, MatchReasons, Matched, Settings, SharedEngine,
+    ItemSelector, MatchOptions, MatchReasons, Matched, Settings, SharedEngine,
 };
 
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
@@ -224,7 +224,7 @@ impl HeldWindow {
         turn: &dyn Following,
         engine: SharedEngine,
         MatchOptions { stream: settings, filter, .. }: &MatchOptions,
-    ) -> Result<Self, MatchError> {
+    ) -> Result<Self, ChooseError> {
         let (settings, filter) = (*settings, filter.clone());
         let fingerprint = engine.model().fingerprint().to_owned();
         let dims = engine.embedding_dims(settings.method)?;
@@ -280,7 +280,7 @@ impl HeldWindow {
         without: HashSet<Cow<'_, str>>,
         at: (Option<u64>, i64),
         cancel: Cancellation<'_>,
-    ) -> Result<(), MatchError> {
+    ) -> Result<(), ChooseError> {
         let items = self.read(turn, without, at, cancel)?;
         self.remember(&items, cancel)?;
         self.next = turn.next_number();
@@ -306,7 +306,7 @@ impl HeldWindow {
         turn: &mut dyn Following,
         oldest: Option<i64>,
         cancel: Cancellation<'_>,
-    ) -> Result<bool, MatchError> {
+    ) -> Result<bool, ChooseError> {
         let (next, most) = (turn.next_number(), self.settings().limits.last);
         if self.next < next {
             let mut added = turn.since(self.next, most)?;
@@ -336,13 +336,13 @@ impl HeldWindow {
         &mut self,
         items: &[(u64, Arc<Item>)],
         cancel: Cancellation<'_>,
-    ) -> Result<(), MatchError> {
+    ) -> Result<(), ChooseError> {
         if items.len() == self.settings().limits.last {
             // Before a full window there may be other items of any time.
             self.names.latest_before = Some(i64::MAX);
         }
         for (at, item) in items {
-            cancel.check().map_err(|_| MatchError::Stopped)?;
+            cancel.check()?;
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
             let begins = item.event.as_ref().is_none_or(Event::is_new);
@@ -372,7 +372,7 @@ impl HeldWindow {
         (add, explain, cancel): (AddPolicy, bool, Cancellation<'_>),
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
-    ) -> Result<(), MatchError> {
+    ) -> Result<(), ChooseError> {
         let oldest = self.oldest();
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
@@ -387,7 +387,7 @@ impl HeldWindow {
         };
         self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;
         if decisions.len() < batch.len() {
-            return Err(MatchError::Stopped);
+            return Err(ChooseError::Stopped);
         }
         for (mut item, (decision, near, told, words)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();

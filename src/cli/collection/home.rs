@@ -46,11 +46,12 @@ pub(super) struct FolderArgs {
 impl FolderArgs {
     /// Its collections; the folder must exist.
     pub(super) fn open(&self) -> Result<EmbeddedHome, Failure> {
-        let folder = &self.data;
-        match folder.is_dir() {
-            true => open_folder(folder),
-            false => Err(usage(format!("{} is not a folder", folder.display()))),
-        }
+        open_folder(self.folder()?)
+    }
+
+    pub(super) fn folder(&self) -> Result<&Path, Failure> {
+        let wrong = || usage(format!("{} is not a folder", self.data.display()));
+        self.data.is_dir().then_some(&*self.data).ok_or_else(wrong)
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Cancellation, Collection, Item, MatchError, MatchOptions, Matched, SharedEngine,
+    Cancellation, ChooseError, Collection, Item, MatchOptions, Matched, SharedEngine,
 };
 use cognate_files::progress::Progress;
 
@@ -130,7 +130,7 @@ pub(super) fn matched(
     let (now, never) = (cognate_collections::now(), Cancellation::NEVER);
     let matched = collection.follow(engine.clone(), how, items, now, never);
     let (matched, pending) = matched.map_err(|error| match error {
-        MatchError::Collection(error) => error.into(),
+        ChooseError::Collection(error) => error.into(),
         error => usage(error),
     })?;
     collection.wait_durable(pending)?;

@@ -9,7 +9,7 @@ use cognate_files::instant;
 use serde::Serialize;
 
 use crate::cli::collection::home::{FolderArgs, LIMITS, told};
-use crate::cli::{Failure, show, usage};
+use crate::cli::{Failure, show};
 
 /// Longer than two of the intervals at which a writer touches its lock.
 const WATCH: Duration = Duration::from_secs(12);
@@ -76,10 +76,7 @@ impl fmt::Display for Report {
 }
 
 pub(super) fn run(args: &PromoteArgs) -> Result<(), Failure> {
-    let folder = &args.folder.data;
-    if !folder.is_dir() {
-        return Err(usage(format!("{} is not a folder", folder.display())));
-    }
+    let folder = args.folder.folder()?;
     let tell = || {
         let seconds = WATCH.as_secs();
         eprintln!(

@@ -24,9 +24,9 @@ use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
-    Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError,
-    MatchOptions, Matched, Merged, Page, Pending, Settings, SettingsChange, SharedEngine, Vectors,
-    Write, alerts, matcher, transaction,
+    Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchOptions,
+    Matched, Merged, Page, Pending, Settings, SettingsChange, SharedEngine, Vectors, Write, alerts,
+    matcher, transaction,
 };
 
 /// Items whose vectors are made between two checks for cancellation.
@@ -446,7 +446,7 @@ impl Collection for EmbeddedCollection {
         items: Vec<Item>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<(Vec<Matched>, Pending), MatchError> {
+    ) -> Result<(Vec<Matched>, Pending), ChooseError> {
         self.check_writer()?;
         matcher::check(&items, how, &self.limits)?;
         let mut turn = self.turn();
@@ -469,7 +469,7 @@ impl Collection for EmbeddedCollection {
         id: &str,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Option<Matched>, MatchError> {
+    ) -> Result<Option<Matched>, ChooseError> {
         let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
         // No writer is blocked while the texts are read and scored.
         let asked = Explaining::read(&mut self.turn(), engine, how, (item, now), cancel)?;

@@ -17,8 +17,8 @@ use crate::postgres::transaction::{Entry, WriteTransaction, stored};
 use crate::postgres::vectors;
 use crate::{
     Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError, MatchOptions,
-    Matched, Merged, Page, Pending, SharedEngine, Write, matcher, transaction,
+    CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchOptions, Matched,
+    Merged, Page, Pending, SharedEngine, Write, matcher, transaction,
 };
 
 /// Most items that are fetched to be ranked.
@@ -269,13 +269,13 @@ impl Collection for PostgresCollection {
         items: Vec<Item>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<(Vec<Matched>, Pending), MatchError> {
+    ) -> Result<(Vec<Matched>, Pending), ChooseError> {
         matcher::check(&items, how, &self.shared.limits)?;
         rows::check(&items)?;
         let (followed, entry) = self.change(|turn| {
             let asked = (items.clone(), now);
             match transaction::follow(turn, engine.clone(), how, asked, cancel) {
-                Err(MatchError::Collection(error)) => Err(error),
+                Err(ChooseError::Collection(error)) => Err(error),
                 followed => Ok(followed),
             }
         })?;
@@ -292,12 +292,12 @@ impl Collection for PostgresCollection {
         id: &str,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Option<Matched>, MatchError> {
+    ) -> Result<Option<Matched>, ChooseError> {
         let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
         let asked = self.ask(now, |session, entry, _| {
             let mut turn = WriteTransaction::new(session, entry, &self.shared);
             match Explaining::read(&mut turn, engine.clone(), how, (item.clone(), now), cancel) {
-                Err(MatchError::Collection(error)) => Err(error),
+                Err(ChooseError::Collection(error)) => Err(error),
                 asked => Ok(asked),
             }
         })?;

@@ -50,11 +50,6 @@ impl Token {
     pub fn is_word(&self) -> bool {
         self.kind == Kind::Word
     }
-
-    /// Whether it is punctuation.
-    pub fn is_punctuation(&self) -> bool {
-        self.kind == Kind::Punctuation
-    }
 }
 
 /// The tokens of one text, with room that is kept for the next.

@@ -167,15 +167,16 @@ struct Object<'r>(Vec<(Cow<'r, str>, &'r RawValue)>);
 #[derive(Deserialize)]
 struct Name<'r>(#[serde(borrow)] Cow<'r, str>);
 
-impl<'r> Object<'r> {
-    fn read(line: &'r str) -> Result<Self, String> {
-        serde_json::from_str(line).map_err(|error| match error.classify() {
-            // serde_json's message would quote the value found, of any length.
-            Category::Data => format!("expected a JSON object, found {}", shown(line.as_bytes())),
-            _ => format!("expected a JSON object: {error}"),
-        })
-    }
+/// Reads a line that must be a JSON object.
+pub fn json_object<'r, T: Deserialize<'r>>(line: &'r str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| match error.classify() {
+        // serde_json's message would quote the value found, of any length.
+        Category::Data => format!("expected a JSON object, found {}", shown(line.as_bytes())),
+        _ => format!("expected a JSON object: {error}"),
+    })
+}
 
+impl<'r> Object<'r> {
     /// The last field with this name, as other JSON readers choose.
     fn value(&self, name: &str) -> Option<&'r str> {
         let found = self.0.iter().rev().find(|(known, _)| known == name);

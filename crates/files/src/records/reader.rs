@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::input::Input;
 use crate::progress::Progress;
 use crate::records::table::{Cells, Cutter};
-use crate::records::{Column, Fields, Format, Object, RECORD_BYTES, Record, ending, table};
+use crate::records::{
+    Column, Fields, Format, Object, RECORD_BYTES, Record, ending, json_object, table,
+};
 use crate::{Place, ReadError};
 
 /// The column of a file with a text a line.
@@ -170,7 +172,7 @@ impl Records {
             return Err(self.wrong(format!("expected {expected} columns, found {found}")));
         }
         let fields = match self.format {
-            Format::Ndjson => match Object::read(&self.raw) {
+            Format::Ndjson => match json_object(&self.raw) {
                 Ok(object) => Fields::Object(object),
                 Err(problem) => return Err(self.wrong(problem)),
             },
@@ -186,7 +188,7 @@ impl Records {
         }
         let line = self.input.peek_line(RECORD_BYTES)?.unwrap_or_default();
         let line = String::from_utf8_lossy(line);
-        let object = Object::read(&line).ok();
+        let object: Option<Object<'_>> = json_object(&line).ok();
         Ok(object.iter().flat_map(Object::names).map(str::to_owned).collect())
     }
 

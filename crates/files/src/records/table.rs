@@ -6,7 +6,7 @@ use std::fmt::Write;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use crate::ReadError;
-use crate::records::{Column, Format, Object, Records};
+use crate::records::{Column, Format, Object, Records, json_object};
 
 #[derive(Debug, Default)]
 pub(super) struct Cells {
@@ -248,7 +248,7 @@ impl Appender {
         let (from_objects, to_objects) =
             (self.read == Format::Ndjson, self.format == Format::Ndjson);
         // An object was parsed before, when it was read.
-        let object = from_objects.then(|| Object::read(raw).unwrap_or(Object(Vec::new())));
+        let object = from_objects.then(|| json_object(raw).unwrap_or(Object(Vec::new())));
         out.push_str(if to_objects { "{" } else { "" });
         for (place, field) in chosen.iter().enumerate() {
             self.delimit(place, out);

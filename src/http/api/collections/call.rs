@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use cognate_collections::{
     Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem,
-    ItemSelector, MatchError, Pending, Write,
+    ItemSelector, Pending, Write,
 };
 use serde::Serialize;
 use tokio::time::timeout;
@@ -501,16 +501,15 @@ impl From<ApiError> for MatchRefusal {
     }
 }
 
-impl From<MatchError> for MatchRefusal {
-    fn from(error: MatchError) -> Self {
+impl From<ChooseError> for MatchRefusal {
+    fn from(error: ChooseError) -> Self {
         match error {
-            MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
-            MatchError::Collection(CollectionError::Item { index, problem }) => {
+            ChooseError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
+            ChooseError::Collection(CollectionError::Item { index, problem }) => {
                 Self::Item(index, problem)
             }
-            MatchError::Collection(error) => Self::Other(of(&error, "/items")),
-            MatchError::Query(error) => Self::Other(error.into()),
-            MatchError::Stopped => Self::Other(late()),
+            ChooseError::Collection(error) => Self::Other(of(&error, "/items")),
+            other => Self::Other(other.into()),
         }
     }
 }

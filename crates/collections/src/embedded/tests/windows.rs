@@ -13,8 +13,8 @@ use crate::contract::engine;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Attributes, Cancellation, Collection, CollectionError, Event, Filter, Home, Item, Limits,
-    MatchError, MatchOptions, Matched, Settings, SharedEngine,
+    Attributes, Cancellation, ChooseError, Collection, CollectionError, Event, Filter, Home, Item,
+    Limits, MatchOptions, Matched, Settings, SharedEngine,
 };
 
 fn how(last: usize, threshold: f32) -> MatchOptions {
@@ -169,7 +169,7 @@ fn a_match_that_is_given_up_changes_nothing() {
         let is_cancelled = || checks.fetch_add(1, Ordering::Relaxed) >= after;
         let cancel = Cancellation::when(&is_cancelled);
         let stopped = news.follow(engine.clone(), &asked, more.clone(), now, cancel);
-        assert!(matches!(stopped, Err(MatchError::Stopped)), "{after}");
+        assert!(matches!(stopped, Err(ChooseError::Stopped)), "{after}");
         // A second search that had begun checks once more before it ends.
         assert!(checks.load(Ordering::Relaxed) <= after + 2, "nothing runs on");
         assert_eq!(news.told(now).unwrap().items, all.len());
@@ -222,7 +222,8 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
         0,
         Cancellation::NEVER,
     );
-    let is_refused = matches!(asked, Err(MatchError::Collection(CollectionError::NoMemory { .. })));
+    let is_refused =
+        matches!(asked, Err(ChooseError::Collection(CollectionError::NoMemory { .. })));
     assert!(is_refused);
     assert_eq!((news.told(0).unwrap().items, items()), (before, 0));
 }

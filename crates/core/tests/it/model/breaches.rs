@@ -80,8 +80,15 @@ fn a_header_that_is_no_header_is_refused() {
     }
     let off_by_one = refusal(&[&57_u64.to_le_bytes()[..], &data].concat());
     assert!(matches!(off_by_one, FormatError::HeaderLength { .. }), "{off_by_one}");
-    let twice = refusal(&raw("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", &data));
-    assert_eq!(twice, FormatError::Duplicate { name: "a".to_owned() });
+    let tensor = "\"t\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}";
+    let tensors = format!("{{{tensor},{tensor}}}");
+    for (name, header) in [
+        ("a", "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}"),
+        ("__metadata__", "{\"__metadata__\":{},\"__metadata__\":{}}"),
+        ("t", tensors.as_str()),
+    ] {
+        assert_eq!(refusal(&raw(header, &data)), FormatError::Duplicate { name: name.to_owned() });
+    }
 }
 
 #[test]

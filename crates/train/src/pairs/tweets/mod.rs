@@ -16,10 +16,10 @@ use std::str::FromStr;
 use cognate::text::Normalisation;
 use cognate_files::input::{Input, shown};
 use cognate_files::progress::Progress;
+use cognate_files::records::json_object;
 use cognate_files::{Place, ReadError, instant};
 use cognate_kernels::random::Random;
 use serde::Serialize;
-use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 use crate::pairs::tweets::pairing::{Key, Outcome, Pairing, Reader, Tweets};
@@ -231,21 +231,13 @@ impl Columns {
                 (Err(_), _) => Err("the row is not UTF-8".to_owned()),
                 (Ok(line), Some(table)) => table.row(self, line).and_then(&mut take),
                 (Ok(line), None) => {
-                    self.object(line).and_then(|object| self.row_of(&object).and_then(&mut take))
+                    json_object(line).and_then(|object| self.row_of(&object).and_then(&mut take))
                 }
             };
             outcome.map_err(|problem| input.malformed(Place::Line(input.lines()), problem))?;
             progress.follow(&input);
         }
         Ok(())
-    }
-
-    fn object(&self, line: &str) -> Result<Map<String, Value>, String> {
-        serde_json::from_str(line).map_err(|error| match error.classify() {
-            // serde_json's message would quote the value found, of any length.
-            Category::Data => format!("expected a JSON object, found {}", shown(line.as_bytes())),
-            _ => format!("expected a JSON object: {error}"),
-        })
     }
 
     fn row_of<'r>(&self, object: &'r Map<String, Value>) -> Result<Option<Row<'r>>, String> {
