@@ -121,6 +121,8 @@ class Registries(BaseHTTPRequestHandler):
     """Files lie as they are served: FOLDER/crates/NAME/…, FOLDER/simple/NAME/…, FOLDER/npm/NAME/…."""
 
     protocol_version = "HTTP/1.1"
+    # Head and body of an answer go together: the second of two small packets waits until the first is acknowledged.
+    wbufsize = -1
     folder = None
     one_at_a_time = threading.Lock()
 
