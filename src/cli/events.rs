@@ -177,7 +177,7 @@ fn refused(error: EventsError) -> Failure {
 
 #[derive(Debug, Args)]
 pub(super) struct FollowArgs {
-    /// Texts that are looked back at
+    /// Number of preceding texts that each text is compared with
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, MAX_LAST as u64))]
     last: usize,

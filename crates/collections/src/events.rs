@@ -308,7 +308,7 @@ mod tests {
             let ids = ids.iter().map(|id| (*id).into()).collect();
             told(EventChange::Split { event: event.into(), ids })
         };
-        // Five of the seven items of `a` have left.
+        // Event `a` had seven items; `rest` lists those that the merge still has to move.
         let rest = &members[..4];
         let all = EventChange::Merge { into: "a".into(), events: vec!["b".into()] };
         let sizes: Vec<u64> = all.moves(rest, 0).unwrap().iter().map(|one| one.size).collect();

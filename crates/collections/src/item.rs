@@ -53,7 +53,7 @@ pub struct Event {
     pub score: Option<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Box<str>>,
-    /// The event of this item before the last merge or split that moved it or counts it otherwise.
+    /// The event of this item before the last merge or split that changed its event or its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Box<str>>,
     /// When that event was merged into this event, in milliseconds since 1970. Of several events that are

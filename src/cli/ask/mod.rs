@@ -222,7 +222,7 @@ pub(super) fn open_model(model: Option<&String>) -> Result<Arc<LoadedModel>, Fai
     models.choose(None).cloned().map_err(|error| usage(error.detail))
 }
 
-/// A question that cannot be answered, in the engine's words.
+/// Turns the engine's refusal of a query into the failure of a command.
 pub(super) fn refused(error: QueryError) -> Failure {
     match error {
         QueryError::NonFinite { .. } => error.into(),

@@ -59,7 +59,7 @@ pub(in crate::cli) struct EventsArgs {
     /// Field of times [default: the first of time, time_utc, created_at, timestamp]
     #[arg(long, value_name = "NAME")]
     time: Option<String>,
-    /// Texts that are looked back at
+    /// Number of preceding texts that each text is compared with
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, 10_000_000))]
     last: usize,

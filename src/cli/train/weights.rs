@@ -55,7 +55,7 @@ pub(in crate::cli) struct WeightsArgs {
     /// what the imported file says]
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
-    /// Make this set the one in use; the first set of a model is so anyway
+    /// Make this weight set the model's default; a model's first set always becomes the default
     #[arg(long)]
     default: bool,
     /// Loss to minimise

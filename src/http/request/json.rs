@@ -70,7 +70,7 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 
 /// Whether the parser stopped at a number that has no float.
 fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
-    // The parser checks only the form of a value that it skips.
+    // When the parser skips a value, it checks the syntax and not whether a number fits a float.
     if serde_json::from_slice::<IgnoredAny>(body).is_err() {
         return false;
     }

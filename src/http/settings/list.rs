@@ -162,7 +162,7 @@ settings! {
     /// Folder that `POST /-/backup` copies the collections of `data`, or of `replica_of`, to; it is not
     /// among them.
     backups: Option<PathBuf> = None, Text("FOLDER"), or "none";
-    /// Copies that stay there: each new copy removes the oldest beyond this number.
+    /// Number of copies to keep: after a new copy, the oldest copies beyond this number are removed.
     backups_kept: Option<usize> = None, Count(1, 10_000), or "all";
     /// Seconds that a copy may take; beyond it nothing of it is left.
     backup_timeout_s: u64 = 600, Count(1, 86_400);

@@ -157,7 +157,7 @@ impl EmbeddedCollection {
         View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
     }
 
-    /// The unexpired items of this moment, and the numbers of those excluded by name.
+    /// Returns a view of the unexpired items, and the numbers of the items that `which` excludes by name.
     pub(super) fn view_with(&self, which: &ItemSelector<'_>, now: i64) -> (View, HashSet<u64>) {
         let held = self.held.read();
         let numbers = which.without.iter().filter_map(|name| held.number(name)).collect();
@@ -451,7 +451,7 @@ impl Collection for EmbeddedCollection {
         matcher::check(&items, how, &self.limits)?;
         let mut turn = self.turn();
         if how.add == AddPolicy::None {
-            // A caller that only reads blocks no writer while the nearest items are scored.
+            // The lock is released before scoring, so that a read-only call does not hold up writers.
             let prepared = matcher::prepare(&mut turn, engine, how, (items, now), cancel)?;
             let (state, pending) = ((turn.revision(), turn.next_number()), turn.pending());
             drop(turn);

@@ -13,7 +13,7 @@ use crate::model::phrase::{Found, Origin, Word};
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ExplainedWord {
-    /// The token it comes from, as it was looked up.
+    /// The token that was looked up.
     pub token: String,
     /// Bytes of the text that the token comes from: first and end.
     pub span: [u32; 2],
@@ -37,7 +37,7 @@ pub struct ExplainedWord {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UnknownToken {
-    /// The token, as it was looked up.
+    /// The token that was looked up.
     pub token: String,
     /// The token's share of the score, for methods that read tokens.
     pub share: Option<f32>,

@@ -14,8 +14,8 @@ pub(crate) const EMPTY: u32 = u32::MAX;
 /// model takes to open.
 const MAX: usize = 1 << 17;
 
-/// Most lines from its own at which a string stands. Of words, hardly one stands ten lines away; strings
-/// that were chosen to belong in the same lines would take longer the more of them there are.
+/// Maximum number of lines between a string's own line and the line that stores it. Few words are stored
+/// ten lines away; the limit bounds the search among strings that were chosen to share a line.
 const FURTHEST: usize = 64;
 
 /// Bytes of the longest string that a line holds.

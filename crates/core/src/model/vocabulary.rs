@@ -41,7 +41,7 @@ pub struct Vocabulary<'m> {
     index: &'m [[u32; 2]],
     bits: u32,
     max_probe: u32,
-    /// The short words once more, where lines can be made of them.
+    /// A second, faster index of the short words; `None` if it could not be built.
     pub(crate) lines: Option<&'m Lines>,
     /// Occurrences of each word, where the model has them.
     pub counts: Option<&'m [u64]>,

@@ -17,7 +17,7 @@ pub(super) struct Plain {
     digits: bool,
     /// An apostrophe between two parts of a word is part of it too.
     apostrophes: bool,
-    /// Whether marks that begin nothing are dropped.
+    /// Whether punctuation marks that start no token are dropped.
     marks: bool,
 }
 
@@ -38,10 +38,10 @@ pub(super) struct Window {
     start: usize,
     letters: u64,
     words: u64,
-    /// Bytes between words without meaning: spaces, dropped marks, the end of the text.
+    /// Bytes that separate words: spaces, dropped punctuation marks, the end of the text.
     gaps: u64,
     spaces: u64,
-    /// Bytes that are cleaned before anything is decided about them.
+    /// Bytes whose kind is known only after the text is cleaned.
     unclean: u64,
 }
 

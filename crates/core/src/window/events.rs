@@ -315,7 +315,7 @@ impl Events {
         self.members.push_back(Member { event, time, before, latest });
     }
 
-    /// Forgets texts before this number, and events without any other.
+    /// Forgets the texts with smaller numbers, and the events that have no texts left.
     pub fn forget_before(&mut self, number: u64) {
         while self.first < number
             && let Some(member) = self.members.pop_front()

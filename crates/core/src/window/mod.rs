@@ -33,7 +33,7 @@ pub const BATCH: usize = 64;
 pub struct Limits {
     /// Number of texts before each.
     pub last: usize,
-    /// How much earlier or later than the text those may be that are near to it, in milliseconds.
+    /// Maximum time difference between a text and its neighbours, in milliseconds; `None`: no limit.
     pub within: Option<i64>,
 }
 

@@ -123,7 +123,8 @@ impl Tree {
         (left, leaving, least)
     }
 
-    /// Adds and subtracts the pushed flow in turn on the way up; `rows_lose` on the row's side.
+    /// Changes the flow of each edge from `from` up to `join`: if `rows_lose`, edges above rows lose
+    /// `pushed` and edges above columns gain it; else the reverse.
     fn push(&mut self, from: usize, join: usize, pushed: u128, rows_lose: bool) {
         let mut at = from;
         while at != join {

@@ -44,7 +44,7 @@ pub struct Judge<'e> {
     pub(super) explain: bool,
 }
 
-/// The part of a text that is compared before its words.
+/// What is compared first, to rule out most pairs before their words are compared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     pub(super) vector: Probe,

@@ -229,8 +229,8 @@ pub(super) struct DistanceBuffers {
 }
 
 impl DistanceScale {
-    /// A scale whose unit is the median distance of these couples under the initial weights; `None`
-    /// if that is 0.
+    /// Returns the scale whose unit is the median distance of the couples at `places` under the
+    /// initial weights; `None` if that median is 0.
     pub(super) fn new(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
         let bare = Self { measure: forms.measure, unit: 1.0 };
         let first = vec![FIRST_WEIGHT; forms.ranks];

@@ -88,7 +88,7 @@ impl Run<'_> {
         Forms::new(self.model, couples, shape, self.options.memory)
     }
 
-    /// The loss with its κ, given or found by the search.
+    /// Returns the loss with its slope κ: the κ of the options, or the best κ of the search.
     fn slope(
         &self,
         parted: &CoupleSplit,

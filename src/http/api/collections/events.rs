@@ -235,7 +235,8 @@ pub(crate) struct EventsParameters {
     /// Events consist of items whose time is no further back than this, as `24h`, by the collection's
     /// clock.
     within: Option<String>,
-    /// The model for the query, central texts and chatter; default: the server's first.
+    /// The model that scores the query, chooses each event's most central texts and measures chatter;
+    /// default: the server's first model.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
     /// Most events, at most 100; default: 20.

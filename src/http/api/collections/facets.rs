@@ -18,7 +18,7 @@ use crate::http::request::json;
 const MAX_NAMES: usize = 8;
 const MAX_VALUES: usize = 1000;
 const VALUES: usize = 10;
-/// Bytes of a value in an answer besides itself.
+/// Bytes that an answer adds around each value.
 const ENTRY_BYTES: usize = 32;
 /// Bytes that a value takes while it is counted and sorted.
 const VALUE_BYTES: usize = 160;

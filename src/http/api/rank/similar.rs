@@ -134,7 +134,7 @@ pub(crate) async fn similar(
     tagged(answered.map_err(of_path)?, known.as_ref()).await
 }
 
-/// An error of the question as one of the path and the query string.
+/// Turns an error of a ranking body into an error that names the path or a query parameter.
 fn of_path(error: ApiError) -> ApiError {
     match error.code {
         Code::UnknownItem => call::no_item(),

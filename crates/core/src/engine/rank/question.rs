@@ -8,7 +8,7 @@ use crate::engine::fuse::Fusion;
 use crate::engine::rank::{Liked, Likes, PageOptions, Strategy};
 use crate::engine::{Engine, Place, Query, RankOptions};
 
-/// The texts that candidates are ranked for.
+/// The query: one or several texts for which candidates are ranked.
 #[derive(Debug, Clone)]
 pub enum Asked<'t> {
     /// One text.
