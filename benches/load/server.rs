@@ -21,7 +21,7 @@ use crate::wire;
 const KEPT_LINES: usize = 2000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How a server is to be started.
+/// Options with which a server is started.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The binary.

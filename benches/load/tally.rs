@@ -45,7 +45,7 @@ pub struct Tally {
     pub strange: u64,
     /// Connections thrown away or ended with a request unanswered.
     pub reset: u64,
-    /// Answers that did not come in time.
+    /// Number of answers that did not come in time.
     pub late: u64,
     /// Connections that could not be made.
     pub unconnected: u64,

@@ -24,7 +24,7 @@ use server::{Resident, Server};
 
 /// Starts a figure of readiness is the median of.
 const STARTS: usize = 15;
-/// Servers that run beside each other.
+/// Number of servers that run at the same time.
 const SERVERS: usize = 20;
 /// Requests before memory is read again.
 const REQUESTS: usize = 1_000;

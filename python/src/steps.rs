@@ -270,7 +270,7 @@ impl Matcher {
     }
 }
 
-/// Numbers of the texts that stand for others, and scores.
+/// For each text the number of its representative, and its score with it.
 type Standing<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
 
 /// What stands for each of so many texts, itself where nothing does, and its score with that.

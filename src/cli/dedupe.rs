@@ -41,7 +41,7 @@ pub(super) struct DedupeArgs {
     /// File for all pairs found, by the numbers of their records
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// Put this before the names of added fields
+    /// Prefix of the names of added fields
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) struct DedupeArgs {
     /// themselves [default: the threshold less 0.07 by `auto`, 0.01 by a vector method, 0.1 by others]
     #[arg(long, value_name = "COSINE", value_parser = share)]
     floor: Option<f32>,
-    /// Memory for vectors, texts and what is sorted; what does not fit lies on disk
+    /// Memory for vectors, texts and sorting; data that does not fit is written to disk
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = memory)]
     memory: usize,
     /// Folder for what lies on disk [default: that of -o]

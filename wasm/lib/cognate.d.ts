@@ -15,7 +15,7 @@ export interface Options {
   /** What vectors are compared by; that of the method if not said. */
   measure?: Measure;
   /**
-   * Whether a text that says the opposite of the other is less alike for it; as the method does if not said. Such
+   * Whether opposed meaning lowers the score of two texts. Default: as the method does. Such
    * texts are not `related`, unless opposites are ignored.
    */
   opposites?: Opposites;

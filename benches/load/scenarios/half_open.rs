@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::wire;
 use crate::wire::Connection;
 
-/// Within which the server must have forgotten every peer that is gone.
+/// Time within which the server must forget every peer that is gone.
 const FORGET: Duration = Duration::from_secs(90);
 /// Connections frozen in each state.
 const FROZEN: usize = 10;

@@ -272,7 +272,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    pub(super) fn all(items: Vec<(u64, Arc<Item>)>) -> Self {
+    pub(super) fn complete(items: Vec<(u64, Arc<Item>)>) -> Self {
         Self { meant: items.len(), items }
     }
 }

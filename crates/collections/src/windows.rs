@@ -299,8 +299,8 @@ impl HeldWindow {
         turn.last(self.settings().limits.last, &which, at, cancel)
     }
 
-    /// Takes in the items that were added to the collection since. Returns whether the window then
-    /// equals a rebuilt one, where items from before `oldest` expired.
+    /// Adds to the window the items that the collection got meanwhile. Returns whether the window then
+    /// equals a rebuilt window; items from before `oldest` have expired.
     pub(super) fn catch_up(
         &mut self,
         turn: &mut dyn Following,

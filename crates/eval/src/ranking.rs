@@ -163,7 +163,7 @@ fn file(
     })?;
     let results = scoring::map("intervals", &places, |&method| {
         let baseline = (method != field.baseline).then(|| &by_query[field.baseline]);
-        let mut result = figures(&by_query[method], baseline, options);
+        let mut result = metrics(&by_query[method], baseline, options);
         result.method = field.contenders[method].name.clone();
         result.unscored = scored[method].iter().map(|topic| topic.unscored).sum();
         result.truncated = scored[method].iter().map(|topic| topic.truncated).sum();
@@ -192,7 +192,7 @@ fn judge(
     Some(figures)
 }
 
-fn figures(
+fn metrics(
     by_query: &ByQuery,
     baseline: Option<&ByQuery>,
     options: &RankingOptions,

@@ -72,14 +72,14 @@ pub fn written_span(milliseconds: i64) -> String {
     format!("{}{unit}", seconds / length)
 }
 
-const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
+const SNOWFLAKE_EPOCH_MS: i64 = 1_288_834_974_657;
 
 /// Milliseconds since 1970 from the upper bits of a Twitter id. Ids before November 2010 were
 /// consecutive numbers without a time: `None`.
 pub fn of_snowflake(id: &str) -> Option<i64> {
     let number: i64 = id.trim().parse().ok().filter(|&number: &i64| number > 0)?;
     // The consecutive numbers stayed below this number.
-    (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKES_FROM))
+    (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKE_EPOCH_MS))
 }
 
 /// A time in RFC 3339, in UTC to the second; empty for years that RFC 3339 cannot express.

@@ -49,8 +49,8 @@ pub fn average_precision(labels: &[bool], scores: &[f64]) -> Option<f64> {
     Some((sum / sweep.positives as f64).clamp(0.0, 1.0))
 }
 
-/// The weights of a positive and a negative, for a share of positives that differs from that of the
-/// labelled set: in a stream one pair in hundreds is related, among labelled pairs often half.
+/// The weights of a positive and a negative pair, for data whose share of positives differs from the
+/// labelled set's: in a stream one pair in hundreds is related, among labelled pairs often half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     pub positive: f64,

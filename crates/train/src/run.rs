@@ -51,8 +51,8 @@ impl RunFiles {
         check_outputs(&self.output, &written, read, model)
     }
 
-    /// The checkpoint of this run. `options` and the digests in `data` fix every bit of its
-    /// outcome.
+    /// Returns the checkpoint of this run. Runs with the same `options` and digests in `data` have the
+    /// same outcome, bit for bit.
     pub fn checkpoint(
         &self,
         options: &impl Serialize,
@@ -159,7 +159,7 @@ pub trait Trainer {
     /// Takes steps; `gone` is the share of the run that was done before a step.
     fn step(&mut self, steps: Range<u64>, gone: &(dyn Fn(u64) -> f64 + Sync)) -> StepLoss;
 
-    /// The progress line after some steps; `units` and `time` are those of this process.
+    /// Returns the progress line after some steps; `units` and `time` count this process alone.
     fn describe(&self, loss: &StepLoss, units: u64, time: Duration) -> String;
 
     fn tables(&mut self) -> Vec<(&'static str, &mut [u8])>;

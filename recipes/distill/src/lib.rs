@@ -60,7 +60,7 @@ pub struct DistillOptions {
     pub languages: Vec<PathBuf>,
     /// Files of texts to use unchanged, one a line.
     pub whole: Vec<PathBuf>,
-    /// Files of texts that must not be learned from.
+    /// Files of texts that training must not use.
     pub apart: Vec<PathBuf>,
     /// The text column of tables.
     pub column: String,

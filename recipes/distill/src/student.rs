@@ -247,7 +247,7 @@ impl Work {
         loss
     }
 
-    /// Computes the gradient by each text's sum.
+    /// Computes the gradient with respect to each text's sum of word vectors.
     fn descend(&mut self, dims: usize, texts: usize, weight: f32) {
         let gram = &self.gram;
         // (R - Q) + (R - Q)': the sum of the entries i, j and j, i.

@@ -205,7 +205,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let now = cognate_collections::now();
     let named = |ids: &[String]| {
         let ids: Vec<_> = ids.iter().map(|id| LikedBy::Id(Cow::from(id))).collect();
-        NamedItems::find(&*collection, &ids, now)
+        NamedItems::find_liked_items(&*collection, &ids, now)
     };
     let named = [named(&args.like)?, named(&args.unlike)?];
     let others = (args.collapse_by.as_deref(), boosts.as_ref());

@@ -22,7 +22,7 @@ use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
 use crate::http::observe::request_log::Facts;
 
-/// Lets requests through to the routes that it surrounds, if their callers may send them.
+/// Passes a request on to the inner routes if its caller may send it.
 #[derive(Clone)]
 pub struct AuthorizeLayer(Arc<App>);
 

@@ -130,7 +130,7 @@ impl EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Wanted, ChooseError> {
-        let (view, without) = self.view_with(which, now);
+        let (view, without) = self.view_and_excluded(which, now);
         let budget = self.columns_of(&which.filter.names());
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
         for chunk in view.table.chunks() {

@@ -27,7 +27,7 @@ impl EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         Ok(match self.contenders(wanted, best, cancel)? {
             Some(numbers) => chosen(wanted, numbers),
-            None => Chosen::all(items_of(wanted)),
+            None => Chosen::complete(items_of(wanted)),
         })
     }
 

@@ -158,7 +158,11 @@ impl EmbeddedCollection {
     }
 
     /// Returns a view of the unexpired items, and the numbers of the items that `which` excludes by name.
-    pub(super) fn view_with(&self, which: &ItemSelector<'_>, now: i64) -> (View, HashSet<u64>) {
+    pub(super) fn view_and_excluded(
+        &self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> (View, HashSet<u64>) {
         let held = self.held.read();
         let numbers = which.without.iter().filter_map(|name| held.number(name)).collect();
         let oldest = held.settings.oldest_within(which.within, now);
@@ -252,7 +256,7 @@ impl EmbeddedCollection {
         table.chunks().for_each(|chunk| chunk.columns.clear());
     }
 
-    pub(super) fn note(&self, log: &Log) {
+    pub(super) fn record_log_status(&self, log: &Log) {
         let mut status = self.status.lock();
         status.log_bytes = Some(log.length);
         (status.is_ended, status.is_full) = (log.last.has_ended(), log.is_full);
@@ -337,7 +341,7 @@ impl Collection for EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         let meant = self.wanted(which, now, cancel)?;
         match choice {
-            Choice::All => Ok(Chosen::all(items_of(&meant))),
+            Choice::All => Ok(Chosen::complete(items_of(&meant))),
             Choice::Shortlist(shortlist) => self.nearest(&meant, shortlist, cancel),
             Choice::Fused(shortlist, by) => self.fused(&meant, shortlist, by, cancel),
             Choice::TopQuery(best) => self.narrowed(&meant, best, cancel),

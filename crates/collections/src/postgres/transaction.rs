@@ -130,7 +130,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)
     }
 
-    /// The entry, locked; `None` if another transaction holds the lock.
+    /// Locks a collection's entry and returns it; `None` if another transaction holds the lock.
     pub(super) fn lock_if_free(
         session: &mut Session<'_>,
         name: &str,

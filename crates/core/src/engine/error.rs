@@ -56,7 +56,7 @@ pub enum QueryError {
         /// What the model lacks, and the command that adds it.
         reason: Unavailable,
     },
-    /// The method has no vector of one text alone.
+    /// The method compares two texts and has no vector of a single text.
     #[error("{method} compares two texts and has no vector of one")]
     CannotEmbed {
         /// The method.

@@ -9,7 +9,7 @@ use crate::methods::{Info, Reads, Scorer, Shares};
 use crate::model::Phrase;
 use crate::model::phrase::{Found, Origin, Word};
 
-/// A word that a vector was found for.
+/// A word that has a vector.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ExplainedWord {

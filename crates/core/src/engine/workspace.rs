@@ -11,11 +11,11 @@ use crate::model::{Model, Phrase};
 const KEPT_PHRASES: usize = 40;
 
 thread_local! {
-    static KEPT: Cell<Option<Box<Memory>>> = const { Cell::new(None) };
+    static KEPT: Cell<Option<Box<WorkspaceBuffers>>> = const { Cell::new(None) };
 }
 
 #[derive(Default)]
-struct Memory {
+struct WorkspaceBuffers {
     #[expect(clippy::vec_box, reason = "a phrase takes the box, not what is in it")]
     phrases: Vec<Box<PhraseMemory>>,
     scratch: Scratch,
@@ -25,7 +25,7 @@ struct Memory {
 pub(super) struct Workspace<'m> {
     model: &'m Model,
     /// `None` only while the value is dropped.
-    memory: Option<Box<Memory>>,
+    memory: Option<Box<WorkspaceBuffers>>,
 }
 
 impl Drop for Workspace<'_> {
@@ -54,7 +54,7 @@ impl<'m> Workspace<'m> {
         &mut self.memory().scratch
     }
 
-    fn memory(&mut self) -> &mut Memory {
+    fn memory(&mut self) -> &mut WorkspaceBuffers {
         self.memory.get_or_insert_default()
     }
 }

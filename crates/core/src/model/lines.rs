@@ -131,8 +131,8 @@ pub(crate) struct Lines {
 pub(crate) struct Work(Vec<(Key, u32)>);
 
 impl Lines {
-    /// Places strings, the most frequent first, so that they stand in their own lines. `None` if they are too
-    /// many, or if a string would stand too far from its own line.
+    /// Stores strings, the most frequent first, so that frequent strings get their own lines. `None` if there
+    /// are too many, or if a string would be stored too far from its own line.
     pub(crate) fn new<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
         if strings.len() > MAX {
             return None;

@@ -180,7 +180,7 @@ rules! {
     }
     /// Cues to the tone of voice: smileys, hearts, words in capitals, repeated marks.
     cues: Cues {
-        /// They are words and marks.
+        /// Smileys are read as words and punctuation marks.
         Keep,
         /// `<smile>`, `<sadface>`, `<lolface>`, `<neutralface>`, `<heart>`; `<allcaps>` after a
         /// lower-cased word of two or more capitals; `<repeat>` after the last of `!!`, `??`, `..`.

@@ -466,7 +466,7 @@ mod tests {
         };
         // An event that has just begun has no past.
         assert_eq!(bursts(&times(&[(0, 50)])), [] as [usize; 0]);
-        // Two yesterday, none since: the tenth text of an hour.
+        // After two texts yesterday and none since, the tenth text of an hour starts a burst.
         assert_eq!(bursts(&times(&[(-1440, 2), (0, 30)])), [11]);
         // Five in the hour before: fifteen are needed.
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 5), (70, 20)])), [20]);

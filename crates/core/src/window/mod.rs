@@ -25,7 +25,7 @@ use cognate_kernels::vector::Row;
 
 use crate::window::nearest::Nearest;
 
-/// Number of texts whose nearest are found at once.
+/// Number of texts whose nearest texts are found in one batch.
 pub const BATCH: usize = 64;
 
 /// The limits of a window.

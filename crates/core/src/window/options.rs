@@ -53,7 +53,7 @@ pub enum Least {
     Calibrated,
 }
 
-/// An option that cannot be had.
+/// An option that was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{option}`: {problem}")]
 pub struct OptionError {
@@ -82,7 +82,7 @@ pub enum OptionProblem {
     /// It says which opposed texts are dropped, and none are.
     #[error("expected count or without_names, where opposed texts are dropped")]
     NoneDropped,
-    /// No threshold was said, and none is known.
+    /// The request has no threshold, and the method has no known default.
     #[error("no usual threshold is known for {method}: say one, or \"calibrated\"")]
     NoUsual {
         /// The method that scores.

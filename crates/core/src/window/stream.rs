@@ -300,7 +300,7 @@ pub fn look_again<'t>(
         return Ok(again);
     }
     let options = RankOptions::all(Query { truncate: true, ..Query::new(method) });
-    engine.text_session(text, &options, |session| {
+    engine.with_text_session(text, &options, |session| {
         for near in near.chunks(TOGETHER) {
             if !again.is_empty() && !go_on() {
                 break;

@@ -273,7 +273,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     })
 }
 
-/// Lists the settings of a rule as pairs of a request field's name and a value.
+/// Returns a rule's settings as pairs of name and value; requests and flags use the same names.
 fn asked(rule: &Rule, second: &str, options: &EventsOptions) -> Vec<(&'static str, String)> {
     let Limits { last, within } = options.limits;
     let mut asked = vec![

@@ -16,7 +16,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(super) fn new(numbers: &'a [f32], dim: usize) -> Self {
-        // Rows without columns cannot be told apart or counted.
+        // With 0 columns, rows could not be split or counted.
         let dim = dim.max(1);
         assert!(numbers.len().is_multiple_of(dim), "a whole number of rows");
         let count = numbers.len() / dim;

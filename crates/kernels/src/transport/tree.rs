@@ -66,7 +66,7 @@ impl Tree {
         self.nodes[parent].first_child = child as u32;
     }
 
-    /// Computes depths and prices from the root down, once all nodes are attached.
+    /// Computes depths and prices from the root down. All nodes must be attached.
     pub(super) fn settle(&mut self, root: usize, cost: impl Fn(usize, usize) -> i64) {
         self.nodes[root].depth = 0;
         self.prices[root] = 0;

@@ -340,7 +340,7 @@ impl Entries {
         self.words.saturating_add(self.inflected.len()).saturating_add(1)
     }
 
-    pub(super) fn words(&self) -> usize {
+    pub(super) fn word_count(&self) -> usize {
         self.words
     }
 

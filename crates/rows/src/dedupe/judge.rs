@@ -34,10 +34,10 @@ pub struct Judge<'e> {
     /// 0 if words alone are compared.
     pub(super) dims: usize,
     pub(super) threshold: f32,
-    /// Minimum share of its words that a pair has in common (Jaccard) to be scored for them; infinite if
-    /// words are not compared.
+    /// Minimum share of common words (Jaccard) for which a pair is scored; infinite if words are not
+    /// compared.
     pub(super) least_shared: f32,
-    /// Minimum cosine of two vectors, as their bytes have it, for their pair to be scored.
+    /// Minimum cosine of two vectors, computed from their bytes, for which the pair is scored.
     pub(super) floor: f32,
     /// Texts below this number belong to the other file: only pairs across both files are compared.
     pub(super) known: Option<u32>,

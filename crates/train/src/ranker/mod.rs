@@ -87,7 +87,7 @@ pub struct RankerOptions {
     pub grouping: Grouping,
     /// Step size and regularisation of the first epoch.
     pub pace: Pace,
-    /// Factor by which the rate falls, and the epochs between two falls.
+    /// Factor by which the learning rate is multiplied, and the number of epochs between two changes.
     pub slowing: (f64, u32),
     pub least: u64,
     pub seed: u64,

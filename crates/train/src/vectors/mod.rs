@@ -467,7 +467,7 @@ impl Output<'_> {
         })
     }
 
-    /// The counts of the text, added to those of the base model.
+    /// Returns the counts of words in the text plus their counts in the base model.
     fn counts(&self) -> Counts {
         let words = self.words.len();
         let (mut occurrences, mut documents) = (vec![0_u64; words], vec![0_u32; words]);

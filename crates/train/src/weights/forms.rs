@@ -24,7 +24,7 @@ use crate::weights::couples::Couple;
 
 pub const KEPT_BYTES: usize = 4 << 30;
 
-pub(super) struct Forms<'c> {
+pub(super) struct PairForms<'c> {
     model: &'c Model,
     pub(super) measure: Measure,
     pub(super) ranks: usize,
@@ -53,7 +53,7 @@ struct FormScratch<'c> {
     square: Vec<f32>,
 }
 
-impl<'c> Forms<'c> {
+impl<'c> PairForms<'c> {
     /// The forms of these couples for weights of `ranks` ranks; held in memory if they take at most
     /// `most_bytes`.
     pub(super) fn new(
@@ -231,7 +231,7 @@ pub(super) struct DistanceBuffers {
 impl DistanceScale {
     /// Returns the scale whose unit is the median distance of the couples at `places` under the
     /// initial weights; `None` if that median is 0.
-    pub(super) fn new(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
+    pub(super) fn new(forms: &PairForms<'_>, places: &[usize]) -> Option<Self> {
         let bare = Self { measure: forms.measure, unit: 1.0 };
         let first = vec![FIRST_WEIGHT; forms.ranks];
         let unit = quantile(&bare.all(forms, places, &first), 0.5)?;
@@ -289,7 +289,7 @@ impl DistanceScale {
         }
     }
 
-    pub(super) fn all(&self, forms: &Forms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
+    pub(super) fn all(&self, forms: &PairForms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
         let mut distances = vec![0.0; places.len()];
         let mut made = Vec::new();
         for (places, slots) in places.chunks(BLOCK).zip(distances.chunks_mut(BLOCK)) {

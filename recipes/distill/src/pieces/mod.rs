@@ -110,7 +110,7 @@ fn by_use<'c>(candidates: &[&'c str], examples: &[Example<'_>]) -> Vec<&'c str> 
     order.into_iter().map(|piece| candidates[piece]).collect()
 }
 
-/// For every piece, the weighted sum of the directions of words that contain it.
+/// Returns for every piece the weighted sum of the directions of the words that contain the piece.
 fn right_side(cuts: &[Vec<u32>], examples: &[Example<'_>], pieces: usize, dims: usize) -> Vec<f32> {
     let mut holders = vec![Vec::new(); pieces];
     for (word, cut) in cuts.iter().enumerate() {

@@ -193,7 +193,7 @@ impl Words {
         }
     }
 
-    /// Combines the gradients by the word vectors.
+    /// Sums the gradients with respect to the word vectors.
     fn gradients(&self, found: ScoreGradients) -> Vec<f32> {
         let dims = self.dims;
         let ScoreGradients { to_units: mut gradients, mut to_sums, to_weights } = found;

@@ -38,7 +38,7 @@ const EVENTS: usize = 20;
 /// Most hours of an event that are returned: those of a year.
 const MAX_HOURS: usize = 366 * 24;
 const SIMILAR: usize = 5;
-const MIN: usize = 2;
+const MIN_EVENT_ITEMS: usize = 2;
 const NAMES: usize = 6;
 /// Texts of an event, and of a collection, from which its names are found.
 const NAMED_BY: usize = 256;
@@ -200,7 +200,7 @@ fn answer(
     Ok(ranking.results.first().map_or(f64::NEG_INFINITY, |best| f64::from(best.score)))
 }
 
-/// Events with their sort keys, largest first; equal ones by name.
+/// Returns events with their sort keys, largest key first; equal keys by the event's name.
 fn sorted<'i>(
     events: Vec<EventItems<'i>>,
     key: impl Fn(&EventItems<'i>) -> Result<f64, ApiError>,
@@ -289,7 +289,8 @@ pub(crate) async fn list(
         let distinct = asked.distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::group(items.iter().map(|(_, item)| item));
-        let (least, since) = (asked.least.unwrap_or(MIN), asked.since.map(|Time(since)| since));
+        let (least, since) =
+            (asked.least.unwrap_or(MIN_EVENT_ITEMS), asked.since.map(|Time(since)| since));
         events.retain(|event| {
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
@@ -461,7 +462,7 @@ pub(crate) async fn similar(
         let mut events = EventItems::group(items.iter().map(|(_, item)| item));
         let own = events.iter().position(|event| event.id == &*id).ok_or_else(no_event)?;
         let own = events.swap_remove(own);
-        events.retain(|event| event.size() >= asked.least.unwrap_or(MIN));
+        events.retain(|event| event.size() >= asked.least.unwrap_or(MIN_EVENT_ITEMS));
         let (texts, total) = (texts_of(&own, ALIKE_BY), events.len());
         let middle = likeness::middle(engine, &texts)?;
         let mut events = sorted(events, |event| {

@@ -9,7 +9,7 @@ use crate::http::request::fields::{Candidate, FusePart, MeasureName, Score};
 use crate::http::request::query::{Fused, Resolved};
 
 impl<'b> RankRequest<'b> {
-    /// The question with the fusion of the parts that it names.
+    /// Returns the question with a fusion of the parts that the request names.
     pub(super) fn fused(&self, resolved: Resolved) -> Result<Resolved, ApiError> {
         let Some(parts) = &self.fuse else {
             return match self.fuse_by {

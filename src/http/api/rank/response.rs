@@ -58,7 +58,7 @@ enveloped! {
 pub(super) struct OneRanking<'r> {
     /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
     results: Vec<RankedCandidate<'r>>,
-    /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
+    /// Indexes of the candidates that cannot be scored; all candidates if the query has no known word.
     unscored: &'r [usize],
     /// The reason for each of them: `empty`, `unknown` or `too_long`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]

@@ -195,7 +195,7 @@ impl<Q: LineQuestion> Stream<Q> {
             }
             let before = part.answer.len();
             match self.answer_together(lines, items, work, &mut part) {
-                // Lines answered by then may be written already and are not repeated.
+                // The lines that were answered before the deadline may be written already and are not repeated.
                 Err(error)
                     if error.code == Code::DeadlineExceeded
                         && part.lines > 0

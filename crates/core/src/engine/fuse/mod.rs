@@ -29,8 +29,8 @@ pub enum FuseBy {
     /// `Σ share / (60 + rank)`; a candidate that a part does not score gets nothing from it.
     #[default]
     Rrf,
-    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score has the lowest
-    /// value there.
+    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score gets the lowest
+    /// value of that part.
     Zscore,
 }
 

@@ -127,7 +127,7 @@ impl<'c, T> Candidates<'c, T> {
         Boosts { by: self.by, of: &self.boosts }
     }
 
-    /// The index in the whole list of a ranked candidate.
+    /// Returns a ranked candidate's index in the whole list.
     pub fn place(&self, index: usize) -> usize {
         self.places.as_ref().and_then(|places| places.get(index)).copied().unwrap_or(index)
     }

@@ -35,7 +35,7 @@ impl Default for Diversify {
 /// Most tokens of texts that are compared with each other: all of them are in memory at once.
 pub(super) const MAX_TOKENS: usize = 1 << 16;
 
-/// A candidate of the pool that is not chosen yet.
+/// A candidate of the pool that has no place in the results yet.
 struct Left {
     /// The candidate's index in the order of scores.
     place: usize,
@@ -72,7 +72,7 @@ impl Engine {
         let mut panel = Panel::new(self, query)?;
         let mut workspace = Workspace::with_memory(&self.model);
         let mut phrases = self.read_pool(pool, candidates, query)?;
-        panel.seat(&phrases);
+        panel.precompute(&phrases);
         let ranked = pool.iter().enumerate();
         let mut left: Vec<Left> =
             ranked.map(|(place, &ranked)| Left { place, ranked, nearest: None }).collect();

@@ -67,7 +67,7 @@ pub enum Side {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SharedWord))]
 pub struct WordShare {
-    /// The token, as it was looked up; of several forms the form that adds most.
+    /// The token that was looked up; if several forms of it occur, the form that adds most.
     pub token: String,
     /// Which text it stands in.
     pub of: Side,

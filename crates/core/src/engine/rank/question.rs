@@ -161,7 +161,7 @@ impl<'t> Question<'t> {
         asked.into_iter().find(beyond).map(|(name, _, most)| (name, most))
     }
 
-    /// The options for scoring. If only the best of each group are results, all candidates are
+    /// Returns the options for scoring. If results are the best of each group, all candidates are
     /// ranked.
     pub(super) fn options(&self, are_grouped: bool) -> RankOptions {
         // The best of another group may be anywhere.

@@ -16,7 +16,7 @@ pub(crate) struct Union {
     listed: usize,
     /// For each word of either bag its place among them.
     places: [Vec<u32>; 2],
-    /// For each of them its largest product with the words of either text; 0 if all are below.
+    /// For each word its largest product with the words of either text; 0 if all products are negative.
     most: [Vec<f32>; 2],
 }
 

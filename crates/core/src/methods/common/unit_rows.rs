@@ -13,7 +13,7 @@ use crate::model::phrase::Word;
 
 /// Memory of the rows, reused for the next text.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct RowBuffers {
     floats: Vec<f32>,
     bytes: ByteRows<'static>,
 }
@@ -76,10 +76,10 @@ impl<'p> UnitRows<'p> {
     pub(crate) fn new(
         words: impl ExactSizeIterator<Item = (&'p Phrase<'p>, Word)> + Clone,
         dims: usize,
-        memory: Memory,
+        memory: RowBuffers,
         lengths: &mut Vec<f32>,
     ) -> Self {
-        let Memory { mut floats, bytes } = memory;
+        let RowBuffers { mut floats, bytes } = memory;
         let mut bytes: ByteRows<'p> = bytes;
         let of_bytes = unit_rows::bytes(words.clone(), dims, |_, _| 1.0, &mut bytes);
         if of_bytes {
@@ -97,8 +97,8 @@ impl<'p> UnitRows<'p> {
         Self { dims, of_bytes, floats, bytes }
     }
 
-    pub(crate) fn into_memory(self) -> Memory {
-        Memory { floats: self.floats, bytes: self.bytes.emptied() }
+    pub(crate) fn into_memory(self) -> RowBuffers {
+        RowBuffers { floats: self.floats, bytes: self.bytes.emptied() }
     }
 
     pub(crate) fn gram<'w>(&self, work: &'w mut Work) -> Products<'w> {

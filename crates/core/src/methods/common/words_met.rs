@@ -44,8 +44,8 @@ impl WordsMet {
         }
     }
 
-    /// The place of a word, and whether it is new, which makes it the next to be
-    /// [`WordsMet::learn`]ed.
+    /// Returns the place of a word, and whether the word is new; the next [`WordsMet::learn`] must then
+    /// learn it.
     pub(crate) fn place(&mut self, id: WordId) -> (u32, bool) {
         let next = self.places.len() as u32;
         let place = *self.places.entry(id).or_insert(next);

@@ -39,7 +39,8 @@ pub use crate::methods::polarity::table::{SECTION, Settings, fit};
 use crate::methods::polarity::table::{Table, flag};
 use crate::methods::sets::coverage::Coverage;
 use crate::methods::{
-    Against, Compare, Info, Loaded, Method, Scorer, Scratch, Seats, Shares, Unavailable, blend,
+    Against, Compare, Info, Loaded, Method, Precomputed, Scorer, Scratch, Shares, Unavailable,
+    blend,
 };
 use crate::model::phrase::Word;
 use crate::model::{Model, ModelError, Phrase, WordId};
@@ -389,9 +390,14 @@ impl Compare for PolarityBlend {
         Some(&self.polarity)
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        self.plain.seat(many, seats, scratch);
-        seats.signs.extend(many.iter().map(|text| {
+    fn precompute<'p>(
+        &self,
+        many: &'p [Phrase<'p>],
+        precomputed: &mut Precomputed<'p>,
+        scratch: &mut Scratch,
+    ) {
+        self.plain.precompute(many, precomputed, scratch);
+        precomputed.signs.extend(many.iter().map(|text| {
             let mut signs = Read::default();
             signs.0.read(&self.polarity.table, text);
             signs
@@ -441,16 +447,16 @@ impl Against for Prepared<'_> {
         }
     }
 
-    fn score_seated(
+    fn score_precomputed(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        precomputed: &Precomputed<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
         scratch.cosines.forget();
-        self.plain.score_seated(many, seats, out, scratch);
-        for ((other, signs), score) in many.iter().zip(&seats.signs).zip(out) {
+        self.plain.score_precomputed(many, precomputed, out, scratch);
+        for ((other, signs), score) in many.iter().zip(&precomputed.signs).zip(out) {
             *score = self.lowered_by(*score, other, signs, &mut scratch.cosines);
         }
     }

@@ -156,8 +156,8 @@ impl Does {
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) settings: Settings,
-    /// For each byte whether a beginning begins with it or an ending ends with it: most words have neither
-    /// and need not be compared with them.
+    /// For each byte, whether a listed prefix begins with it and whether a listed suffix ends with it: most
+    /// words have neither and need no comparison with the lists.
     affixed: Box<[[bool; 2]; 256]>,
     /// Whether a word has flags, a bit a row: few have, and the bits of all stay in the nearest cache.
     flagged: Vec<u64>,

@@ -84,7 +84,7 @@ impl Met {
 const KEPT_NUMBERS: usize = 1 << 20;
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct RankerBuffers {
     pub(super) query: Query,
     /// Words that the network does not keep.
     pub(super) met: Met,

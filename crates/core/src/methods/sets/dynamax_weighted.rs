@@ -96,7 +96,7 @@ impl Side {
         &mut self,
         phrase: &'p Phrase<'_>,
         exponents: Exponents,
-        memory: unit_rows::Memory,
+        memory: unit_rows::RowBuffers,
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
         let dims = phrase.model().dims();

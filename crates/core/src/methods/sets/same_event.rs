@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::methods::common::words_met;
 use crate::methods::sets::coverage;
-use crate::methods::{Against, Compare, Fitted, Info, Loaded, Scorer, Scratch, Seats, unavailable};
+use crate::methods::{
+    Against, Compare, Fitted, Info, Loaded, Precomputed, Scorer, Scratch, unavailable,
+};
 use crate::model::{Model, Phrase};
 
 pub(crate) const INFO: Info = Info {
@@ -60,7 +62,7 @@ impl Weights {
         }
         let line = self.coverage * f64::from(covered) + self.rare * f64::from(rare) + self.constant;
         let score = 1.0 / (1.0 + elementary::exp(-line));
-        // No rounding makes a copy of a text that is none.
+        // Rounding must not raise the score of a text that is no copy to the score of a copy.
         (score as f32).min(COPY)
     }
 }
@@ -98,8 +100,13 @@ impl Compare for SameEvent {
         Prepared { weights: self.weights, tokens, covering: self.coverage.against(one, scratch) }
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        self.coverage.seat(many, seats, scratch);
+    fn precompute<'p>(
+        &self,
+        many: &'p [Phrase<'p>],
+        precomputed: &mut Precomputed<'p>,
+        scratch: &mut Scratch,
+    ) {
+        self.coverage.precompute(many, precomputed, scratch);
     }
 }
 
@@ -165,14 +172,14 @@ impl Against for Prepared<'_> {
         self.finish(many, out);
     }
 
-    fn score_seated(
+    fn score_precomputed(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        precomputed: &Precomputed<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.covering.score_seated(many, seats, out, scratch);
+        self.covering.score_precomputed(many, precomputed, out, scratch);
         self.finish(many, out);
     }
 
