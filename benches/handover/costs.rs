@@ -47,8 +47,8 @@ impl Words {
     }
 }
 
-/// Words drawn as often as the model counts them, words none of which comes twice, the same of two
-/// letters, and words that are not listed.
+/// Returns word lists: words drawn with the model's frequencies, different words, different words of
+/// two letters, and words that the model does not list.
 fn kinds(model: &Model) -> Vec<Words> {
     let vocabulary = model.vocabulary();
     let plain = |word: &str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());

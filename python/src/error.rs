@@ -45,7 +45,7 @@ impl From<PyErr> for Problem {
 }
 
 impl Problem {
-    /// A setting that has another value than it can have.
+    /// Returns the error of a setting that got a value it does not allow.
     pub(crate) fn setting(name: &str, expected: &str, got: &str) -> Self {
         let got: String = got.chars().take(80).collect();
         Self::Setting(format!("{name}: expected {expected}, got {got:?}"))

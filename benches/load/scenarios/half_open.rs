@@ -66,7 +66,7 @@ async fn harmless(ground: &Ground, server: &Server, report: &mut Report) -> anyh
     Ok(())
 }
 
-/// Networks that cut: nothing is asked of the answers, but nothing may be held for ever.
+/// Cuts connections: answers may be lost, but the server must not hold anything for ever.
 async fn harmful(
     ground: &Ground,
     server: &Server,

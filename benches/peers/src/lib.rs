@@ -42,7 +42,7 @@ fn mean(scores: &[f32]) -> f64 {
     scores.iter().map(|&score| f64::from(score)).sum::<f64>() / scores.len().max(1) as f64
 }
 
-/// Returns the command's arguments; exits with an error unless there is one for each name.
+/// Returns the command's arguments; stops with an error unless there is one for each name.
 pub fn arguments<const N: usize>(names: [&str; N]) -> [String; N] {
     let given: Vec<String> = std::env::args().skip(1).collect();
     given.try_into().unwrap_or_else(|_| panic!("usage: {}", names.join(" ")))
@@ -76,7 +76,7 @@ fn read_pairs(path: &Path) -> Vec<Pair> {
     text.lines().map(pair).collect()
 }
 
-/// Cosine in the plainest way; 0 where there is no direction.
+/// Returns the cosine, computed in the plainest way; 0 if a vector has no direction.
 pub fn cosine(one: &[f32], other: &[f32]) -> f32 {
     let norms = dot(one, one).sqrt() * dot(other, other).sqrt();
     if norms > 0.0 { dot(one, other) / norms } else { 0.0 }

@@ -17,7 +17,7 @@ pub(crate) const MAX_COUNTED: u64 = (i64::MAX / 2) as u64;
 
 #[derive(Debug)]
 pub struct EventItems<'i> {
-    /// The name of the item that it began with, which may have left the collection.
+    /// The name of the event: the id of its first item, which may have left the collection.
     pub id: &'i str,
     /// By time; items of the same time in the order in which they were added.
     pub items: Vec<&'i Arc<Item>>,

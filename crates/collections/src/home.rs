@@ -25,7 +25,7 @@ pub struct Pending(pub(crate) Option<(Arc<Lasting>, u64)>);
 pub trait Home: Debug + Send + Sync {
     fn limits(&self) -> &Limits;
 
-    /// Whether every call waits for another machine, so that no computing thread may make one.
+    /// Whether every call waits for another machine; computing threads must then make no call.
     fn is_remote(&self) -> bool {
         false
     }
@@ -343,10 +343,10 @@ pub struct Applied {
     pub replaced: usize,
     pub patched: usize,
     pub removed: usize,
-    /// Items that left because newer ones took their room, or because the collection's clock passed
-    /// their time.
+    /// Number of items that were removed because newer items took their room, or because the collection's
+    /// clock passed their time.
     pub left: usize,
-    /// Added items that were already too old for the collection, and are not shown.
+    /// Number of added items that were already too old for the collection, and are not shown.
     pub expired: usize,
 }
 

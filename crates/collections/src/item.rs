@@ -85,7 +85,7 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemProblem {
     pub field: &'static str,
-    /// The reason, without any of the caller's text.
+    /// The reason; it quotes nothing of the caller's text.
     pub what: String,
     pub too_long: bool,
 }

@@ -80,7 +80,7 @@ impl NamedItems {
         self.items.iter().flatten().map(|item| &*item.id)
     }
 
-    /// The index in the question of an item that was found.
+    /// Returns the index in the question of a found item.
     pub fn place(&self, of_found: usize) -> usize {
         self.missing.iter().fold(of_found, |place, missing| place + usize::from(*missing <= place))
     }

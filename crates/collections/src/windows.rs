@@ -249,7 +249,7 @@ impl HeldWindow {
             && self.fingerprint == engine.model().fingerprint()
     }
 
-    /// Marks the window as complete for a revision and the number of the next item.
+    /// Records that the window is complete for this revision and this number of the next item.
     pub(super) fn is_of(&mut self, revision: u64, next: u64) {
         (self.revision, self.next) = (revision, next);
     }
@@ -287,7 +287,7 @@ impl HeldWindow {
         Ok(self.pay(turn)?)
     }
 
-    /// The items that [`fill`](Self::fill) takes in.
+    /// Returns the items that [`fill`](Self::fill) adds to the window.
     pub(super) fn read(
         &self,
         turn: &mut dyn Following,

@@ -80,7 +80,7 @@ pub struct RankingResult {
     pub by_query: Vec<f64>,
 }
 
-/// The probabilities of a mean difference at least as large by chance.
+/// For each measure the probability that chance alone gives a mean difference at least as large.
 #[derive(Debug, Clone, Serialize)]
 pub struct PValues {
     pub map: f64,

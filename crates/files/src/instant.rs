@@ -94,8 +94,8 @@ pub fn written(milliseconds: i64) -> String {
     parts.unwrap_or_default()
 }
 
-/// As [`written`], with milliseconds if it is not a whole second, and as a number of milliseconds
-/// if RFC 3339 cannot express the year: [`milliseconds`] restores the exact value.
+/// Returns what [`written`] returns, with milliseconds unless the second is whole, or a number of
+/// milliseconds if RFC 3339 cannot express the year: [`milliseconds`] restores the exact value.
 pub fn written_exactly(milliseconds: i64) -> String {
     let second = written(milliseconds);
     match (second.strip_suffix('Z'), milliseconds.rem_euclid(1000)) {

@@ -13,7 +13,7 @@ use crate::input::Input;
 
 static HIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// Shows no bars from here on.
+/// Hides all progress bars from now on.
 pub fn hide() {
     HIDDEN.store(true, Ordering::Relaxed);
 }

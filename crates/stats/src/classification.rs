@@ -120,7 +120,7 @@ impl Confusion {
         share(self.true_positives as f64, self.false_negatives as f64)
     }
 
-    /// The 95 % interval of the precision, every pair counting as 1.
+    /// Returns the 95 % interval of the precision; every pair counts as 1.
     #[must_use]
     pub fn precision_interval(&self) -> [f64; 2] {
         proportion_interval(self.true_positives, self.true_positives + self.false_positives)

@@ -283,7 +283,7 @@ pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     draft.tables.extend(of_base.tables.into_iter().filter(|table| table.name.starts_with(&dotted)));
 }
 
-/// The page about a run that wrote a model, beginning with its facts.
+/// Returns the page about a run that wrote a model; it begins with `facts`.
 pub fn page(head: [&str; 2], written: &Written, facts: &[(&str, String)]) -> Page {
     let [kicker, title] = head;
     let subject = written.path.file_stem().unwrap_or_default().to_string_lossy();

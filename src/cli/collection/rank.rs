@@ -34,10 +34,10 @@ pub(in crate::cli) struct RankArgs {
     query: Option<String>,
     #[command(flatten)]
     home: HomeArgs,
-    /// Rank for items of these ids, which are then no results; may stand more than once
+    /// Rank items by similarity to the item of this id, which is then no result; can be repeated
     #[arg(long, value_name = "ID")]
     like: Vec<String>,
-    /// And against items of these ids; may stand more than once
+    /// Rank lower what is similar to the item of this id; can be repeated
     #[arg(long, value_name = "ID", requires = "like")]
     unlike: Vec<String>,
     /// What the scores with several liked items come to [default: best]

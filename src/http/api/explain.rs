@@ -203,7 +203,7 @@ pub(crate) struct ExplainedText<'r> {
     words: &'r [ExplainedWord],
     /// Tokens that no word was found for.
     unknown: &'r [UnknownToken],
-    /// The share of its tokens that the model lists, by their stem or a part at least.
+    /// The share of the text's tokens that the model lists, or whose stem or part it lists.
     known: f32,
     /// Whether the text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -266,7 +266,7 @@ impl<'r> ExplainedOpposition<'r> {
 /// What a word of the query was read from.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WordAttention<'r> {
-    /// The index among the words of `a`.
+    /// The word's index among the words of `a`.
     word: usize,
     /// The token it comes from.
     pub token: &'r str,

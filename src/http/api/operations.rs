@@ -101,7 +101,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// How far a replica is behind; `None` if the server is no replica.
+    /// Returns a figure of the replica's lag behind the writer; `None` if the server is no replica.
     fn lag(&self, figure: fn(&Lag) -> f64) -> Option<f64> {
         self.totals.behind.as_ref().map(figure)
     }

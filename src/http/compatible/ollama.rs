@@ -168,7 +168,7 @@ struct OllamaTag {
     model: String,
     /// The model's fingerprint.
     digest: String,
-    /// Bytes of its file.
+    /// Size of the model file in bytes.
     size: u64,
     details: OllamaDetails,
 }

@@ -17,7 +17,7 @@ pub(super) struct RelevantSpans {
     mode: Mode,
     /// The least share of a span; 0.1 without one.
     threshold: Option<f32>,
-    /// Most spans of a document.
+    /// Maximum number of spans for each document.
     max_spans: Option<Whole>,
 }
 

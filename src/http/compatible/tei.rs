@@ -57,7 +57,7 @@ pub(super) struct TeiEmbedRequest<'b> {
     pub(super) normalize: Option<bool>,
     /// Cut a text that is too long, as is done unless this is false.
     truncate: Option<Truncate>,
-    /// How many of a vector's first numbers are wanted, 0 for all.
+    /// Number of a vector's first numbers to return; 0: all.
     dimensions: Option<Whole>,
 }
 

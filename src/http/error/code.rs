@@ -58,7 +58,7 @@ codes! {
     NotFound = 404 "not_found" "Not found",
     /// The path has no such method.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed",
-    /// A list that must hold something holds nothing.
+    /// A list that must not be empty is empty.
     EmptyList = 422 "empty_list" "Empty list",
     /// A text is empty or has nothing but white space.
     EmptyText = 422 "empty_text" "Empty text",

@@ -144,7 +144,7 @@ impl Loaded {
     }
 
     pub fn note_no_model(&mut self, what: String) {
-        // The path would be reported twice.
+        // Otherwise a wrong path would be reported twice.
         self.settings.model.clear();
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }

@@ -166,7 +166,7 @@ impl Admission {
     }
 }
 
-/// Why there are no units for a request, and why it does not wait for them.
+/// Why a request gets no units and does not wait for units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Busy,

@@ -136,7 +136,7 @@ pub(crate) struct PartQueue<'j, A> {
     parts: usize,
     per_part: usize,
     items: usize,
-    /// The answers with the numbers of their parts.
+    /// The finished parts' answers, each with its part's number.
     answers: Vec<(usize, Result<A, ApiError>)>,
 }
 

@@ -21,7 +21,7 @@ pub(super) type Wanted = (View, Vec<(u64, Bits)>);
 pub(super) trait Kept {
     fn known(&self) -> &Bits;
 
-    /// Whether its memory was granted; else it is used once.
+    /// Whether memory for the block was granted; a block without it is used once and not stored.
     fn is_paid(&self) -> bool;
 }
 

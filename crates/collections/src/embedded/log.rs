@@ -279,7 +279,7 @@ impl Log {
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
-        // Beyond the end of a truncated file no reader would find the frame.
+        // If the file was truncated, a frame written at the old position would never be read.
         if self.file.length().is_ok_and(|length| length != self.length + self.torn.unwrap_or(0)) {
             self.end_away(self.path.clone());
         }

@@ -237,7 +237,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
 }
 
 impl Shared {
-    /// Changes a collection whose row was locked, and writes the row.
+    /// Makes a change to a collection whose row is locked, and writes the row.
     pub(super) fn change<T>(
         &self,
         session: &mut Session<'_>,

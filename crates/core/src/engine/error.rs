@@ -45,7 +45,7 @@ pub enum QueryError {
     UnknownMethod {
         /// The requested name, cut if it is long.
         name: String,
-        /// The three names most like it.
+        /// The three method names most like the requested name.
         nearest: [&'static str; 3],
     },
     /// The model has nothing for the method.

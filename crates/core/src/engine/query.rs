@@ -12,8 +12,8 @@ use crate::model::Phrase;
 pub enum Opposites {
     /// Opposites count: a method that does not count opposites is refused.
     Count,
-    /// Opposites count, unless each text only [names](crate::engine::OppositionKind::Name) what the other
-    /// lacks. Answers then leave that out, too.
+    /// Opposites count, except that different [names](crate::engine::OppositionKind::Name) alone do not
+    /// oppose texts. Answers then do not list different names either.
     WithoutNames,
     /// Opposites do not count: the answer is that of the method without opposites, `coverage-blend`
     /// for `polarity-blend`, and with a `threshold` texts are related by their score alone.

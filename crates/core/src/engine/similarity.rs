@@ -103,9 +103,9 @@ impl Engine {
         Ok(answer)
     }
 
-    /// The scores of pairs among some texts, named by their indices: each as [`Engine::similarity`]
-    /// scores it, bit for bit; `None` if one of the two cannot be scored. A text is read once, and
-    /// prepared once for consecutive pairs in which it is the second.
+    /// Returns the scores of pairs of `texts`, given by indices: each is the score of [`Engine::similarity`],
+    /// bit for bit; `None` if one of the two texts cannot be scored. Each text is read once, and prepared
+    /// once for consecutive pairs in which it is the second.
     pub fn similarity_among<T: AsRef<str>>(
         &self,
         texts: &[T],

@@ -56,7 +56,7 @@ pub trait Compare: Send + Sync {
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
 
-    /// What it knows of opposites, if it counts them.
+    /// Returns the method's knowledge of opposites, if it counts opposites.
     fn polarity(&self) -> Option<&Polarity> {
         None
     }
@@ -171,7 +171,7 @@ pub trait DynCompare: Send + Sync {
     /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
 
-    /// Does what [`Compare::precompute`] does.
+    /// Calls [`Compare::precompute`].
     fn precompute<'p>(
         &self,
         many: &'p [Phrase<'p>],
@@ -239,7 +239,7 @@ pub enum Scorer {
 }
 
 impl Scorer {
-    /// What the method knows of opposites, if it counts them.
+    /// Returns the method's knowledge of opposites, if it counts opposites.
     pub(crate) fn polarity(&self) -> Option<&Polarity> {
         match self {
             Self::Compare(method) => method.polarity(),

@@ -27,7 +27,7 @@ pub struct Rule {
     pub votes: usize,
     /// What an event of 1, 2 and 3 texts since it began loses of its score.
     pub steps: [f32; 3],
-    /// The share of an event's score that its centre makes up, from 0 to 1.
+    /// The weight of the centre's score in an event's score, from 0 to 1.
     pub centre: f32,
     /// The least score at which a text is a duplicate of its nearest, whose event it joins: an event
     /// that slept has few who speak for it, and a copy of one of its texts begins no other.

@@ -38,8 +38,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The times of the texts that one of this time may be near to: a text that comes late joins no event
-    /// that began long after it.
+    /// Returns the times of the texts that can be neighbours of a text with this time: a late text joins no
+    /// event that began long after it.
     pub fn reach(self, time: i64) -> RangeInclusive<i64> {
         let within = self.within.unwrap_or(i64::MAX);
         time.saturating_sub(within)..=time.saturating_add(within)
@@ -127,7 +127,7 @@ impl Window {
         self.dims
     }
 
-    /// Bytes of memory that it takes, whether or not texts are there.
+    /// Returns the bytes of memory that the window takes, even while it has no texts.
     pub fn bytes(&self) -> usize {
         Self::bytes_of(self.dims, self.limits)
     }
@@ -273,14 +273,14 @@ impl Window {
             && self.reach(self.times[before.place]).contains(&self.times[place])
     }
 
-    /// The times of the texts of the window that one of this time may be near to.
+    /// Returns the times of the window's texts that can be neighbours of a text with this time.
     pub fn reach(&self, time: i64) -> RangeInclusive<i64> {
         let (since, until) = self.limits.reach(time).into_inner();
         self.oldest.max(since)..=until
     }
 
-    /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,
-    /// as an engine has it for texts of the same words.
+    /// Returns the score of two texts that have vectors: their cosine, and exactly 1 if both vectors are the
+    /// same, as an engine scores texts of the same words.
     fn score(&self, one: usize, other: usize) -> Option<f32> {
         let lengths = self.lengths[one] * self.lengths[other];
         if lengths <= 0.0 {

@@ -41,7 +41,7 @@ pub struct Reasons<'f> {
 }
 
 impl Reasons<'_> {
-    /// The event of a text of the window, as it was when this text was decided.
+    /// Returns the event that a text of the window had when the newest text was decided.
     pub fn event_of(&self, number: u64) -> Option<u64> {
         (self.event_of)(number)
     }

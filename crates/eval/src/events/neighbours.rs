@@ -91,7 +91,7 @@ impl Contender {
         if let Self::Second(method) = self { method } else { VECTORS }
     }
 
-    /// The thresholds to try, with the rest of the rule.
+    /// Returns the rules to try: one for each threshold.
     pub(super) fn rules(
         self,
         preset: Preset,

@@ -44,7 +44,7 @@ impl Tree {
         self.prices.split_at(self.rows)
     }
 
-    /// The cells of the tree: row, column, flow.
+    /// Returns the cells of the tree: row, column, flow.
     pub(super) fn cells(&self) -> impl Iterator<Item = (usize, usize, u128)> + '_ {
         self.nodes.iter().enumerate().filter(|(_, node)| node.parent != NONE).map(|(at, node)| {
             let (row, column) = self.cell(at, node.parent as usize);

@@ -38,7 +38,7 @@ pub struct Member {
     pub text: String,
 }
 
-/// Collects what shares a key: texts, or their numbers, which arrive sorted by key and number.
+/// Collects members that share a key: texts, or texts' numbers, which arrive sorted by key and number.
 #[derive(Debug)]
 pub struct Blocks<M = Member> {
     open: Option<Block<M>>,

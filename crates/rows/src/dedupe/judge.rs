@@ -31,7 +31,7 @@ pub struct Judge<'e> {
     copies: Option<Query>,
     /// None if words alone are compared.
     vectors: Option<Query>,
-    /// 0 if words alone are compared.
+    /// Dimensions of the vectors; 0 if only words are compared.
     pub(super) dims: usize,
     pub(super) threshold: f32,
     /// Minimum share of common words (Jaccard) for which a pair is scored; infinite if words are not

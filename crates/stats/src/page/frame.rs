@@ -142,7 +142,7 @@ impl Frame {
         frame
     }
 
-    /// Draws the plot's axes with grid, ticks and labels. `what` is the text for screen readers.
+    /// Begins a plot: grid, ticks and axis labels. `what` is the text for screen readers.
     pub fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
         let (width, height) = size;
         let broad = width > BROAD;

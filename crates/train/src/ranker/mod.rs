@@ -179,7 +179,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     Ok(trained)
 }
 
-/// The sizes of the network; refuses invalid options.
+/// Returns the sizes of the network; refuses invalid options.
 fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     let Pace { rate, momentum, decay, dropout, .. } = options.pace;
     demand_positive("--rate", rate)?;

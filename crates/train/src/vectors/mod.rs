@@ -37,9 +37,9 @@ use crate::{TrainError, run, sampling};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// Vectors made for being averaged: neighbouring sentences against others
+    /// Vectors trained for averaging: neighbouring sentences against random sentences
     SiameseCbow,
-    /// word2vec: a word from the mean of its neighbours
+    /// word2vec: predicts a word from the mean of its neighbours
     Cbow,
     /// word2vec: a word from each of its neighbours
     SkipGram,

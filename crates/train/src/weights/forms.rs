@@ -54,8 +54,8 @@ struct FormScratch<'c> {
 }
 
 impl<'c> PairForms<'c> {
-    /// The forms of these couples for weights of `ranks` ranks; held in memory if they take at most
-    /// `most_bytes`.
+    /// Computes the forms of these couples for weights of `ranks` ranks; keeps them in memory if they take
+    /// at most `most_bytes`.
     pub(super) fn new(
         model: &'c Model,
         couples: &'c [Couple],
@@ -238,7 +238,7 @@ impl DistanceScale {
         (unit > 0.0).then_some(Self { unit, ..bare })
     }
 
-    /// The distance of a couple; writes its derivative by each weight into `slope`.
+    /// Returns the distance of a couple; writes its derivative by each weight into `slope`.
     pub(super) fn slope(
         &self,
         form: &[f32],

@@ -76,7 +76,7 @@ pub fn fit(candidates: &[String], examples: &[Example<'_>], most: usize, dims: u
     let short: Vec<&str> = short.filter(|piece| bare(piece) <= LONGEST_PIECE_BYTES).collect();
     let mut kept = by_use(&short, examples);
     kept.truncate(most);
-    // With only these pieces, some are no longer used: a longer one takes their place.
+    // With only these pieces, some are no longer used, because longer pieces take their place.
     let pieces = by_use(&kept, examples);
     let cuts = cut_all(&pieces, examples);
     let weights = examples.iter().map(|example| example.weight);

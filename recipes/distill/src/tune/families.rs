@@ -187,7 +187,7 @@ impl Maker<'_> {
         places.get(self.random.below(places.len())).copied()
     }
 
-    /// A similar word; for a number another number.
+    /// Returns a similar word; for a number, another number.
     fn like(&mut self, word: &str) -> Option<String> {
         if is_in(NUMBERS, word) {
             let all: Vec<&str> = NUMBERS.split(',').collect();
@@ -252,7 +252,7 @@ impl Maker<'_> {
     }
 }
 
-/// A word in lower case without surrounding punctuation.
+/// Returns a word in lower case without surrounding punctuation.
 fn bare(word: &str) -> String {
     word.to_lowercase().trim_matches(EDGES).to_owned()
 }

@@ -94,7 +94,7 @@ struct EventEntry<'i> {
     words: Vec<String>,
     /// The most central text.
     text: &'i str,
-    /// How well it answers the query; how alike it is to another event.
+    /// How well the event matches the query, or how similar it is to the other event.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f32>,
 }
@@ -119,7 +119,7 @@ impl Hour {
 struct EventList<'i> {
     /// As they were asked for.
     events: Vec<EventEntry<'i>>,
-    /// How many there are in all.
+    /// Number of matching events in all.
     total: usize,
 }
 

@@ -70,7 +70,7 @@ struct FacetEntry<'f> {
     items: usize,
     /// How many different values it has among them.
     distinct: usize,
-    /// The values that most of them have; of equally many the lower value first.
+    /// The most frequent values of the attribute; of equally frequent values the lower one first.
     values: Vec<FacetValue<'f>>,
 }
 

@@ -156,7 +156,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// The work of matching texts against items of so many words each.
+    /// Returns the work of matching texts against items with this many words each.
     pub(crate) fn new<'t>(
         Matching { resolved, how }: &Matching,
         words: u64,

@@ -14,7 +14,7 @@ use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
 
 enveloped! {
-    /// Items of a collection by how alike they are to what is asked.
+    /// The answer: items of a collection, sorted by similarity to the query.
     pub(super) struct ItemRanking<'r> {
         /// The collection.
         collection: &'r str,

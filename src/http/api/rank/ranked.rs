@@ -26,7 +26,7 @@ use crate::http::work::unsent::Answer;
 
 /// Bytes of an id besides itself: `"id":"",`.
 const ID_BYTES: usize = 8;
-/// Bytes of a candidate's data besides itself: `,"data":`.
+/// Bytes that an answer adds before a candidate's data: `,"data":`.
 const DATA_BYTES: usize = 8;
 
 pub(crate) struct Ranked<'b> {

@@ -101,7 +101,7 @@ pub(crate) struct RankedCandidate<'r> {
     id: Option<&'r CandidateId<'r>>,
     /// The score, boost included.
     score: f32,
-    /// With `coverage`, the share of its tokens that the model lists.
+    /// With `coverage`, the share of the candidate's tokens that the model lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<f32>,
     /// The text, if that was asked for.

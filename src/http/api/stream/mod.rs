@@ -391,7 +391,7 @@ impl<Q: LineQuestion> Talk<Q> {
     }
 }
 
-/// Reads and drops the rest of a body, for at most `most`.
+/// Reads and drops the rest of a body; stops after the time `most`.
 async fn throw_away(mut body: Body, most: Duration) {
     if most.is_zero() {
         return;

@@ -21,7 +21,7 @@ use crate::model::{Model, ModelError};
 const SECTION: &str = "fused";
 /// Prefix of the names of fused methods.
 pub const PREFIX: &str = "fused:";
-/// Most characters of a name behind [`PREFIX`].
+/// Maximum number of characters of a name after [`PREFIX`].
 const LONGEST_NAME: usize = 64;
 
 /// A fusion as the model file holds it.

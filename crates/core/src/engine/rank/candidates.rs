@@ -20,7 +20,7 @@ pub struct Candidates<'c, T> {
     boosts: Vec<Option<f32>>,
     /// The group of each candidate of the whole list; empty if they are not grouped.
     groups: Vec<Option<Cow<'c, str>>>,
-    /// Most results of a group.
+    /// Maximum number of results of a group.
     per_group: usize,
     /// The caller's scores of the ranked candidates, for each run.
     runs: Vec<Vec<f64>>,

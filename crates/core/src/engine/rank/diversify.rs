@@ -45,7 +45,7 @@ struct Left {
 }
 
 impl Left {
-    /// The candidate's marginal relevance: the value of choosing it next.
+    /// Returns the candidate's marginal relevance: the value of choosing this candidate next.
     fn value(&self, lambda: f64) -> f64 {
         let nearest = self.nearest.map_or(0.0, f64::from);
         lambda * f64::from(self.ranked.score) - (1.0 - lambda) * nearest

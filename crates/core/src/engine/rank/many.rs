@@ -159,8 +159,8 @@ struct RankedBlock<'b, 'e> {
 }
 
 impl RankedBlock<'_, '_> {
-    /// Adds the wanted candidates of the block to a ranking. Where only the best are wanted and the
-    /// method knows bounds of its scores, candidates are skipped that could not be among them.
+    /// Adds the wanted candidates of the block to a ranking. If only the best are wanted and the method
+    /// knows bounds of its scores, skips candidates that cannot be among the best.
     fn add(
         &self,
         one: &Phrase<'_>,

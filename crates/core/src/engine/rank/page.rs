@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    /// For any method, texts with numbers, repeated words and plurals.
+    /// Explains rankings by every method of texts with numbers, repeated words and plurals.
     #[test]
     fn no_word_is_told_twice_and_no_number_first() {
         let engine = engine();

@@ -439,7 +439,7 @@ impl Prepared<'_> {
 
 impl Against for Prepared<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
-        // Those of the only pair are known then.
+        // The next pair has other words: the cosines of this pair must not be reused.
         scratch.cosines.forget();
         self.plain.score(many, out, scratch);
         for (other, score) in many.iter().zip(out) {

@@ -267,8 +267,8 @@ impl Text {
 /// compared with; memory that is used again for the next text.
 #[derive(Debug, Default)]
 pub(super) struct TextNames {
-    /// Tokens that may be names, more than are, those with a capital, and those that make one name with the
-    /// token before them, a bit each.
+    /// Three masks with a bit for each token: tokens that may be names (more than are), tokens with a capital,
+    /// and tokens that form one name with the token before them.
     marks: Cell<Option<[u64; 3]>>,
     text: RefCell<Text>,
 }

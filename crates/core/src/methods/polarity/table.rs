@@ -77,9 +77,9 @@ pub struct Settings {
     pub roles: f64,
     /// The weight of names, if each text has a name that the other lacks.
     pub name: f64,
-    /// Up to this many words a text the weights are whole; in longer texts a single word says less of all.
+    /// Maximum number of words of a text with full weights; in longer texts each word weighs less.
     pub words: f64,
-    /// Endings that make a word negate: `n't`.
+    /// Suffixes that negate a word: `n't`.
     pub negating: Vec<String>,
     /// Beginnings that turn a word around: `un`.
     pub beginnings: Vec<String>,
@@ -166,7 +166,7 @@ pub(super) struct Table {
     numbers: Vec<(WordId, u32)>,
     /// The opposites of each row that has some, one row after the other.
     opposites: Vec<WordId>,
-    /// For each row the index of its first opposite, and behind the last row the end of all.
+    /// For each row the index of its first opposite, and after the last row the end of the list.
     begins: Vec<u32>,
 }
 

@@ -112,7 +112,7 @@ impl Network {
         }
         let filters = self.weights.shape.filters as f32;
         let share = |windows: &[u32]| windows.iter().sum::<u32>() as f32 / filters;
-        // A word is in the window that ends with it and in the `kernel - 1` windows after that.
+        // A word belongs to the window that ends with it and to the `kernel - 1` windows after that.
         won.windows(kernel).take(words.len()).map(share).collect()
     }
 }

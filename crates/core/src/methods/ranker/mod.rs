@@ -45,7 +45,7 @@ const HIDDEN: u64 = 200;
 const JOINT: u64 = 100;
 /// Numbers of a word under a set of kernels two words wide.
 const TAPS: u64 = 2 * FILTERS;
-/// Of a window of two words: each number is read, weighted, added and compared.
+/// Cost of a window of two words: each number is read, weighted, added and compared.
 const A_WINDOW: u64 = 4 * TAPS;
 /// One word in this many is in neither table.
 const RARE: u64 = 8;

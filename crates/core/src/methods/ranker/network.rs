@@ -290,8 +290,8 @@ pub(super) fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
     simd::products(Packed { values: a, dims }, Packed { values: b, dims }, dims, out);
 }
 
-/// Replaces `out` by the layer above a convolution for each row of answers: products with the
-/// layer's rows plus its offsets, never below 0.
+/// Writes into `out`, for each row of `pooled`, the numbers of the layer above the convolution: products
+/// with the layer's rows plus its offsets, at least 0.
 pub(super) fn encode(encoding: &Encoding, pooled: &[f32], out: &mut Vec<f32>) {
     products(pooled, &encoding.weight, encoding.bias.len(), out);
     for row in out.chunks_exact_mut(encoding.offset.len()) {

@@ -58,7 +58,7 @@ pub struct Settings {
     pub filters: usize,
     /// Numbers of an encoded text, H.
     pub hidden: usize,
-    /// Numbers of the layer over both texts, J.
+    /// Number of numbers in the layer over both texts: J.
     pub joint: usize,
     /// The weight of query likelihood beside the network's score.
     #[serde(default)]

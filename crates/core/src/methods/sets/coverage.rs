@@ -285,8 +285,8 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Compares the text with a prepared text; returns what the words of the text count. How far either
-    /// covers the other stands in the memory.
+    /// Compares the text with a prepared text; returns the text's [`Side`]. Writes to `scratch` how far each
+    /// word of either text is covered by the other text.
     fn meet(&mut self, other: &TextParts<'_>, scratch: &mut Scratch) -> &Side {
         let Scratch { products, unit_rows: [memory, _], coverage, .. } = scratch;
         let Buffers { sides: [side, _], covered: [of_one, of_other], work, .. } = coverage;
