@@ -38,7 +38,7 @@ pub(crate) struct NativeDetector {
 #[derive(FromPyObject)]
 pub(crate) struct Followed(String, String, Option<(Option<String>,)>, Option<i64>);
 
-/// How a text finds its event: texts looked back at, nearest, votes, share of the centre, threshold.
+/// How a text finds its event: number of preceding texts, nearest, votes, weight of the centre, threshold.
 #[derive(FromPyObject)]
 pub(crate) struct Ruled(i64, i64, i64, f64, Option<Cutoff>);
 

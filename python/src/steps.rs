@@ -273,7 +273,7 @@ impl Matcher {
 /// For each text the number of its representative, and its score with it.
 type Standing<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
 
-/// What stands for each of so many texts, itself where nothing does, and its score with that.
+/// Returns for each text its representative, the text itself if it has none, and its score with it.
 #[pyfunction]
 pub(crate) fn stand_for<'py>(
     py: Python<'py>,

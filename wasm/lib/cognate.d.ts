@@ -63,7 +63,7 @@ export interface EventOptions {
   method?: string;
   /** A method that scores the nearest once more, or `none`. */
   second?: string;
-  /** Number of texts that are looked back at, at most 100,000. */
+  /** Number of preceding texts that each text is compared with, at most 100,000. */
   last?: number;
   /** How much earlier near texts may be, in milliseconds. */
   within?: number;

@@ -268,7 +268,7 @@ impl<'r> ExplainedOpposition<'r> {
 pub(crate) struct WordAttention<'r> {
     /// The word's index among the words of `a`.
     word: usize,
-    /// The token it comes from.
+    /// The token from which the word comes.
     pub token: &'r str,
     /// Words of `b`, those that weigh most first, at most 16.
     pub to: Vec<AttendedWord<'r>>,
@@ -279,7 +279,7 @@ pub(crate) struct WordAttention<'r> {
 pub(crate) struct AttendedWord<'r> {
     /// The index among the words of `b`.
     word: usize,
-    /// The token it comes from.
+    /// The token from which the word comes.
     pub token: &'r str,
     /// The share of the kernels whose best answer, above 0, came from a window that holds it, from
     /// 0 to 1. A window holds several words, so weights need not add up to 1.

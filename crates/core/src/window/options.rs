@@ -24,7 +24,7 @@ pub struct Options<'o> {
     pub method: Option<&'o str>,
     /// The name of a method that scores the nearest once more, or [`NO_SECOND`].
     pub second: Option<&'o str>,
-    /// Number of texts that are looked back at.
+    /// Number of preceding texts that each text is compared with.
     pub last: Option<usize>,
     /// How much earlier or later near texts may be, in milliseconds; at any time where this is left out.
     pub within: Option<i64>,

@@ -439,7 +439,7 @@ impl Prepared<'_> {
 
 impl Against for Prepared<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
-        // The next pair has other words: the cosines of this pair must not be reused.
+        // Forgets cosines of earlier pairs, so that those of a single pair can be reused by `lowered`.
         scratch.cosines.forget();
         self.plain.score(many, out, scratch);
         for (other, score) in many.iter().zip(out) {
