@@ -51,7 +51,7 @@ enum Body {
 pub enum Fault {
     /// No connection could be made.
     Connect,
-    /// The other side's kernel threw the connection away.
+    /// The other side's kernel reset the connection.
     Reset,
     /// The other side ended the connection in good order.
     Ended,

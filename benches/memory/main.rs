@@ -95,7 +95,7 @@ fn default_model(path: &Path, pairs: &[(String, String)]) -> Value {
     json!({ "model": "default", "file_mb": megabytes(path), "steps": steps })
 }
 
-/// What each of several servers on one machine adds: they share the model and the program.
+/// Measures the memory that each further server on a machine adds: servers share the model and the program.
 fn many_servers(path: &Path, pairs: &[(String, String)]) -> Value {
     let question = question(&[(&pairs[0].0, &pairs[0].1)], "auto");
     let servers: Vec<Server> = (0..SERVERS).map(|_| Server::start(path, &[])).collect();

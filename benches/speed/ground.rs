@@ -14,7 +14,7 @@ use half::f16;
 
 use crate::support;
 
-/// Pairs that are measured on.
+/// Number of pairs in a measurement.
 pub const PAIRS: usize = 10_000;
 
 /// Words and rows of f32, most frequent first.

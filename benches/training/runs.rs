@@ -71,7 +71,7 @@ pub fn options(data: &Path, texts: &[&str], objective: Objective, output: &Path)
     }
 }
 
-/// A place for models that are measured and thrown away.
+/// Returns the path of models that are deleted after they are measured.
 pub fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench/training");
     std::fs::create_dir_all(&folder).expect("target is writable");

@@ -11,7 +11,7 @@ use duckdb::vtab::arrow::WritableVector;
 use crate::opened::Opened;
 use crate::rows;
 
-/// What is asked where no method is named.
+/// The method if a call names none.
 const AUTO: &str = "auto";
 
 type Outcome = Result<(), Box<dyn Error>>;

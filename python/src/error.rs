@@ -13,7 +13,7 @@ pub(crate) enum Problem {
     Query(QueryError),
     /// A setting has no such value.
     Setting(String),
-    /// A method cannot do what is asked.
+    /// A method does not support what was asked.
     Method(String),
     /// The model has no threshold for a method.
     NotCalibrated(String),

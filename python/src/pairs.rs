@@ -15,7 +15,7 @@ use crate::work::Crew;
 const PER_PART: usize = 512;
 /// Multiplications after which other threads of Python should have their turn: about 50 µs.
 const LONG: u64 = 100_000;
-/// A word has about so many bytes, the space behind it among them.
+/// Approximate number of bytes of a word and the space after it.
 const WORD_BYTES: usize = 6;
 
 /// For each row a score, and whether the row has a score.

@@ -226,8 +226,8 @@ pub(crate) fn matrix(
 /// Scores of a part of the queries with all candidates that are kept at once, by which a shortlist is found.
 const MAX_SHORTLISTED: usize = 16 << 20;
 
-/// The best candidates of every query, and their scores; [`NOBODY`] and `fill` where there are too few. With
-/// a shortlist only so many candidates of each query are scored: those nearest by the vectors of
+/// Returns the best candidates of every query and their scores; missing ones are [`NOBODY`] and `fill`. With
+/// a shortlist, only that many candidates of each query are scored: the nearest by the vectors of
 /// [`usual::METHOD`].
 pub(crate) fn best(
     py: Python<'_>,

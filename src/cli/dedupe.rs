@@ -35,7 +35,7 @@ pub(super) struct DedupeArgs {
     /// Write the records that no other stands for as they came, and leave the others out
     #[arg(long)]
     drop: bool,
-    /// Write the words that a duplicate shares with the record that stands for it, as `shared`
+    /// Write, as `shared`, the words that a duplicate has in common with its kept record
     #[arg(long)]
     explain: bool,
     /// File for all pairs found, by the numbers of their records
@@ -119,5 +119,5 @@ fn refused(error: DedupeError) -> Failure {
     }
 }
 
-/// The help text of `--memory` says 1 GiB.
+// The help text of `--memory` states 1 GiB.
 const _: () = assert!(MEMORY == 1 << 30);

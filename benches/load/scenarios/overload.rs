@@ -232,7 +232,7 @@ async fn small(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     stop(server, report).await
 }
 
-/// Looks at the server's memory ten times a second and keeps the most it saw.
+/// Reads the server's memory ten times a second and keeps the largest reading.
 fn watch_memory(server: &Rc<Server>) -> (Rc<Cell<u64>>, JoinHandle<()>) {
     let most = Rc::new(Cell::new(0));
     let (seen, server) = (Rc::clone(&most), Rc::clone(server));

@@ -153,8 +153,8 @@ impl EventChange {
         after.saturating_sub(before)
     }
 
-    /// Which items move where, given all items of [`events`](Self::events) in the order in which
-    /// they were added. `at` is the moment, which no other merge of the collection has.
+    /// Returns which items move to which event, given all items of [`events`](Self::events) in the order in
+    /// which they were added. `at` is the time of the change; no other merge of the collection has it.
     pub(super) fn moves(
         &self,
         members: &[Member<'_>],

@@ -89,7 +89,7 @@ pub trait Home: Debug + Send + Sync {
     /// serves reads, and refuses changes.
     fn hand_over(&self) {}
 
-    /// Statistics of the calls to the database, if the collections are in one.
+    /// Returns statistics of the calls to the database, if a database stores the collections.
     fn calls(&self) -> Option<CallCounts> {
         None
     }

@@ -33,7 +33,7 @@ pub struct RankingOptions {
     pub files: Vec<PathBuf>,
     /// Files of judgements; if empty, the files' labels are used.
     pub qrels: Vec<PathBuf>,
-    /// Columns of numbers that are measured as rankings, too.
+    /// Columns of numbers that are evaluated as rankings in addition to the methods.
     pub columns: Vec<String>,
     pub at: Vec<usize>,
     pub choice: Choice,

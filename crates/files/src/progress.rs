@@ -1,4 +1,4 @@
-//! A progress bar with rate and remaining time on a terminal; nothing without one.
+//! Shows a progress bar with rate and remaining time, if standard error is a terminal.
 
 #[cfg(feature = "bars")]
 use std::io::IsTerminal;

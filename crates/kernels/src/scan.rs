@@ -93,7 +93,7 @@ impl Shelf {
         self.put_probe(place, &Probe::new(row));
     }
 
-    /// Stores a row that is a query as well.
+    /// Stores a query as a row.
     pub fn put_probe(&mut self, place: usize, probe: &Probe) {
         let (block, lane) = (place / BLOCK, place % BLOCK);
         let block = &mut self.bytes[block * BLOCK * self.dims..(block + 1) * BLOCK * self.dims];

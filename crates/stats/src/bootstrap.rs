@@ -22,7 +22,7 @@ pub struct Bootstrap {
 }
 
 impl Default for Bootstrap {
-    /// 10,000 resamples and a 95 % interval, as the published tables have them.
+    /// Returns 10,000 resamples and a 95 % interval, which the published tables use.
     fn default() -> Self {
         Self { resamples: 10_000, level: 0.95, seed: 1987 }
     }

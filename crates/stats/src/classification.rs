@@ -276,7 +276,7 @@ fn spread(numbers: &[f64]) -> f64 {
     squares / (numbers.len() as f64 - 1.0)
 }
 
-/// Makes at most this many points of a curve from labels and scores.
+/// A function from labels, scores and a maximum number of points to the points of a curve.
 pub type Curve = fn(&[bool], &[f64], usize) -> Option<Vec<(f64, f64)>>;
 
 /// The ROC curve, the shares of accepted negatives and positives, from (0, 0) to (1, 1), of at most `limit` points (but always with both ends),

@@ -259,8 +259,8 @@ pub fn created_by() -> String {
     concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// A model's rule for unlisted words, without the parts that need vectors which were not trained
-/// along.
+/// Returns a model's rule for unlisted words, without the parts whose vectors the training did not
+/// change.
 pub(crate) fn without_pieces(unknown: &Unknown) -> Unknown {
     match unknown {
         Unknown::Fallback(rules) => {

@@ -166,9 +166,9 @@ pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Re
 enveloped! {
     /// Why two texts scored as they did.
     pub(crate) struct ExplainResponse<'r> {
-        /// The score, as `/similarity` gives it, or `/rank` where the method only ranks.
+        /// The score that `/similarity` gives, or `/rank` if the method only ranks.
         score: f32,
-        /// Whether a text had nothing to be scored by.
+        /// Whether a text could not be scored.
         unscored: bool,
         /// The first text.
         a: ExplainedText<'r>,

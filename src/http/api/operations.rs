@@ -184,7 +184,7 @@ readings! {
     Gauge cognate_collections_unwritable = |page| page.app.collections.unwritable() as f64;
     /// Collections whose last change found no room on the disk; 1 where the room for deletions is not there.
     Gauge cognate_collections_disk_full = |page| page.app.collections.full() as f64;
-    /// Bytes of collections' logs that this replica has not taken over.
+    /// Bytes of collections' logs that this replica has not read yet.
     Gauge cognate_replica_unread_bytes = |page| page.lag(|behind| behind.bytes as f64);
     /// Collections' logs that this replica cannot read on.
     Gauge cognate_replica_unreadable_logs = |page| page.lag(|behind| behind.unreadable as f64);

@@ -101,7 +101,7 @@ struct Carried {
     turn: Option<Turn>,
     /// The dialect of the body, once it was read.
     dialect: Option<Dialect>,
-    /// Time of computing, without waiting.
+    /// Time spent on computing, without time spent on waiting.
     took: Duration,
 }
 

@@ -431,7 +431,7 @@ pub(super) enum TeiScore {
 pub(super) struct TeiRank<'r> {
     /// The index in `texts`, from 0.
     pub(super) index: usize,
-    /// How relevant it is.
+    /// How relevant the text is.
     #[schema(value_type = f64)]
     pub(super) score: TeiScore,
     /// The text, if that was asked for.

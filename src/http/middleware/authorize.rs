@@ -89,7 +89,7 @@ pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
     }
 }
 
-/// Without keys, addresses distinguish clients.
+/// Returns the client of a request by its address, if no keys are configured.
 fn client_at<B>(app: &App, request: &Request<B>) -> Client {
     let peer = request.extensions().get::<Peer>();
     peer.map(|Peer(address)| app.peers.client(address.ip())).unwrap_or_default()

@@ -86,7 +86,7 @@ fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
     !in_string && read.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// The error in our own words: the parser's would repeat the value.
+/// Returns the error in this service's words, because the parser's message repeats the value.
 fn refusal(problem: &Problem) -> ApiError {
     let detail: Cow<'static, str> = match &problem.kind {
         Kind::Range(range) => {

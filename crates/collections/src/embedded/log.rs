@@ -376,8 +376,8 @@ impl LogCopy {
         length.saturating_sub(self.copied)
     }
 
-    /// Adds and syncs what was written to the log meanwhile, up to the offset `end`, where a frame
-    /// ends.
+    /// Appends to the copy what was written to `log` since, up to the offset `end`, where a frame
+    /// ends, and syncs the copy.
     pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
         if self.copied < end {
             self.add_frames(log, end).map_err(CollectionError::writing(&self.path))?;

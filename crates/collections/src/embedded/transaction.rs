@@ -1,4 +1,4 @@
-//! The turn to write to a collection: one at a time, in the log first and then in memory.
+//! Writing to a collection: one caller at a time writes, to the log first and then to memory.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -27,7 +27,7 @@ pub struct ExplainedWord {
     pub pieces: Vec<String>,
     /// The word's idf, if the model has idf.
     pub idf: Option<f32>,
-    /// The length of its vector.
+    /// The length of the word's vector.
     pub norm: f32,
     /// The word's share of the score, if the score divides into words.
     pub share: Option<f32>,

@@ -1,5 +1,5 @@
-//! Memory that a thread uses again and again: once it has seen texts of some length, questions
-//! about such texts allocate next to nothing. It holds no answers, so no question can see another's.
+//! Memory that a thread reuses: after texts of some length, questions about texts of that length
+//! allocate next to nothing. The memory holds no answers, so no question can see another's answer.
 
 use std::cell::Cell;
 

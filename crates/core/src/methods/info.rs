@@ -135,7 +135,7 @@ pub enum Measure {
     /// The cosine of their angle.
     #[default]
     Cosine,
-    /// `1 / (1 + distance)`, so that larger is always more alike.
+    /// `1 / (1 + distance)`, so that a larger score always means more similar texts.
     Euclidean,
 }
 

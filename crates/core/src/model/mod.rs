@@ -348,7 +348,7 @@ impl Model {
         }
     }
 
-    /// Whether vectors carry their word's weight.
+    /// Returns whether the length of a vector depends on its word's frequency.
     pub fn frequency(&self) -> Frequency {
         self.frequency
     }

@@ -241,7 +241,7 @@ fn current<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> 
     )))
 }
 
-/// Text as it was cut for the default vectors; the other presets say where they differ.
+/// The rules by which texts were cut for the default vectors; other presets state only their differences.
 const PLAIN: Normalisation = Normalisation {
     tokeniser: TOKENISER,
     case: Case::Lower,

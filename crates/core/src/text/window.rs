@@ -46,8 +46,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window that begins at `start`, where no word goes on, of the first `end` bytes of `text`.
-    /// Quickest where a whole block can be read; bytes behind the end must be spaces.
+    /// Returns the window that begins at `start`, which must not lie inside a word, of the first `end` bytes
+    /// of `text`. Fastest if a whole block can be read; bytes after the end must be spaces.
     pub(super) fn new(plain: &Plain, text: &[u8], start: usize, end: usize) -> Self {
         let kinds = kinds(text.get(start..).unwrap_or_default());
         let Kinds { letters, digits, apostrophes, spaces, stops, slashes, signs, printed, .. } =

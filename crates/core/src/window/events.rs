@@ -223,7 +223,7 @@ impl Events {
         Considered { event, score, votes, wanted, step, nearest }
     }
 
-    /// The cosine of a text to the mean of an event's last texts, each brought to length 1.
+    /// Returns the cosine of a text to the mean of an event's last texts, each scaled to length 1.
     fn centre<'v>(
         &self,
         event: u64,

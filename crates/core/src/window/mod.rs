@@ -306,7 +306,7 @@ impl Window {
     }
 }
 
-/// The number of slots for the texts of a window and one batch more.
+/// Returns the number of slots for a window's texts and one more batch.
 fn places(limits: Limits) -> usize {
     limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
 }

@@ -36,9 +36,9 @@ pub struct Options<'o> {
     pub votes: Option<usize>,
     /// The share of an event's score that is the cosine to the mean of its last texts.
     pub centre: Option<f64>,
-    /// The least score at which a text is a duplicate of its nearest.
+    /// The least score at which a text is a duplicate of its nearest text.
     pub duplicate_score: Option<f64>,
-    /// Whether texts that are opposed to a text are none of its nearest.
+    /// Whether opposed texts are left out of a text's nearest texts.
     pub drop_opposed: bool,
     /// Which opposites those are.
     pub opposites: Option<Opposites>,

@@ -30,7 +30,7 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// Why a text was decided as it was.
+/// The reasons for the decision on a text.
 pub struct Reasons<'f> {
     /// Its nearest as they were asked, the best first: by the second method where there is one.
     pub nearest: &'f [Near],
@@ -282,7 +282,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     }
 }
 
-/// Candidates that are scored before a caller is asked whether to go on.
+/// Number of candidates that are scored before the caller is asked whether to continue.
 const TOGETHER: usize = 16;
 
 /// Scores the nearest texts again by another method and orders them by its scores. `text_of` gives each text.

@@ -1,4 +1,4 @@
-//! Streams of labelled texts: as they are, and drawn from their events.
+//! Streams of labelled texts: the files' own streams, and streams drawn from their events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -230,8 +230,8 @@ impl Grid {
     }
 }
 
-/// Mantissa and exponent field. Negative numbers and NaN read as zero and infinity as the largest
-/// finite number, so that no input can poison a sum.
+/// Returns mantissa and exponent field. Negative numbers and NaN become zero, and infinity becomes the
+/// largest finite number, so that no input can make a sum NaN or infinite.
 fn decompose(number: f64) -> (u64, u32) {
     if number.is_nan() || number <= 0.0 {
         return (0, 1);

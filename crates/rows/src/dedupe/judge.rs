@@ -207,7 +207,7 @@ impl<'e> Judge<'e> {
         Ok(scores)
     }
 
-    /// The words of one text that the other contains as well, in the order of the first.
+    /// Returns the words of `one` that `other` contains, too, in the order of `one`.
     pub(super) fn shared(&self, one: &str, other: &str) -> String {
         let [mut known, mut phrase] = [(); 2].map(|()| self.phrase());
         self.read(&mut known, one);

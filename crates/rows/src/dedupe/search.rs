@@ -1,5 +1,5 @@
-//! The search: texts with the same tokens, word counts and a sample, keys, blocks, clusters, and
-//! the check of its recall. How texts are read and results are written is not known here.
+//! Runs the search: texts with the same tokens, word counts and a sample, keys, blocks, clusters, and
+//! the check of the search's recall. Other modules read texts and write results.
 
 use std::collections::{BTreeSet, BinaryHeap};
 use std::io;

@@ -102,7 +102,7 @@ const BESIDE: f64 = 24.0;
 const BROAD: f64 = 400.0;
 /// Bins of a drawn histogram; divergences use bins of their own.
 const BINS: usize = 50;
-/// Maximum magnification of a plot, because its text grows with it.
+/// Maximum magnification of a plot; the plot's text is magnified, too.
 const LARGEST: f64 = 1.25;
 
 impl Frame {

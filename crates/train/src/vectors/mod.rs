@@ -112,7 +112,7 @@ pub struct Trained {
     pub losses: Vec<(f64, f64)>,
     /// Of the thousand most frequent words, the ten of smallest norm, the smallest first.
     pub smallest: Vec<(String, f32)>,
-    /// Of these, the ten of largest norm, the largest first.
+    /// The ten words of largest norm, largest first.
     pub largest: Vec<(String, f32)>,
     #[serde(flatten)]
     pub written: Written,

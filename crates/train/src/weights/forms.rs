@@ -305,7 +305,7 @@ impl DistanceScale {
     }
 }
 
-/// `ωᵀFω` of a symmetric form; writes `Fω` into `image`.
+/// Returns `ωᵀFω` of a symmetric form; writes `Fω` into `image`.
 fn quadratic(form: &[f32], weights: &[f64], image: &mut Vec<f64>) -> f64 {
     image.resize(weights.len(), 0.0);
     simd::image(form, weights, image);

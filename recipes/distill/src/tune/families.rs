@@ -244,7 +244,7 @@ impl Maker<'_> {
         Some(text.split_off(text.len() - kept))
     }
 
-    /// Appends a short clause.
+    /// Appends a short clause to a text.
     fn joined(&mut self, mut text: Vec<String>) -> Vec<String> {
         let clause = self.short.get(self.random.below(self.short.len()));
         text.extend(clause.into_iter().flat_map(|clause| clause.split(' ')).map(str::to_owned));

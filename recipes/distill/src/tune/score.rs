@@ -145,7 +145,7 @@ impl Words {
         self.starts[text]..self.starts[text + 1]
     }
 
-    /// The coverage D of two texts. Writes the best partner of every word into `best`.
+    /// Returns the coverage D of two texts. Writes the best partner of every word into `best`.
     fn coverage(&self, x: usize, y: usize, best: &mut Vec<Best>) -> f32 {
         let all = self.lengths.len();
         best.clear();

@@ -90,7 +90,7 @@ struct EventEntry<'i> {
     /// How much of it is chatter, from 0 to 1: the less its texts say, in words the more common in the
     /// language, the more.
     chatter: f64,
-    /// Words and phrases that tell the event from the rest of the collection, the most telling first.
+    /// Words and phrases that distinguish the event from the rest of the collection, the most distinctive first.
     words: Vec<String>,
     /// The most central text.
     text: &'i str,

@@ -1,4 +1,4 @@
-//! Fused rankings, from the fields of a request.
+//! Turns the fields of a request into a fusion of rankings.
 
 use cognate::engine::fuse::{FuseError, Fusion, MAX_PARTS, Part, Source};
 use cognate::engine::{Candidates, Engine, QueryError};

@@ -18,7 +18,7 @@ use crate::http::observe::streams::{LineRefusals, Outcome, StreamEnd};
 use crate::http::work::pool::{GRACE, JobContext};
 use crate::http::work::spool::{Full, Stopped};
 
-/// Pause before requesting room to compute again.
+/// Pause before the next request for units.
 const RETRY: Duration = Duration::from_millis(2);
 /// Bytes of answers after which a job ends.
 const ENOUGH: usize = 64 << 10;

@@ -82,7 +82,7 @@ trait LineQuestion: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Number of these items that are computed together.
+    /// Returns how many of these items are computed together.
     fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
     /// Computes items together. An error of one item fails all.

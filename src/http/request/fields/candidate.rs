@@ -1,4 +1,4 @@
-//! Candidates: texts, with an optional name and a caller's data.
+//! Candidates: texts with an optional id and the caller's data.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -121,7 +121,7 @@ fn a_lock_that_is_removed_lets_no_second_process_in() {
     assert_eq!(first.unwritable(), 1);
 }
 
-/// A log that the process itself rewrites, makes or deletes is no reason to stop.
+/// The process does not stop when it rewrites, creates or deletes a log itself.
 #[test]
 fn what_the_process_does_itself_is_not_taken_for_it() {
     let (folder, home, news) = holding(2);

@@ -244,7 +244,7 @@ impl Engine {
         &self.fusions
     }
 
-    /// The method or fusion of that name: a method, an alias, `auto`, or a fusion of the model.
+    /// Returns the method or fusion that `name` means: a method, an alias, `auto`, or a fusion of the model.
     pub fn ranker(&self, name: &str) -> Result<Ranker<'_>, QueryError> {
         match self.fused(name) {
             Some(fused) => fused.map(Ranker::Fused),

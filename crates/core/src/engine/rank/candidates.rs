@@ -70,7 +70,7 @@ impl<'c, T> Candidates<'c, T> {
         Self { runs, ..self }
     }
 
-    /// Adds vectors that were made before and [replace the texts](crate::Engine::ranks_kept).
+    /// Adds stored vectors, which [replace the texts](crate::Engine::ranks_kept).
     pub fn with_vectors(self, kept: Option<Vec<KeptText<'c>>>) -> Self {
         Self { kept, ..self }
     }

@@ -34,8 +34,8 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking};
 use crate::methods::{Info, Scorer};
 
-/// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
-/// the cache.
+/// Number of candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay
+/// in the cache.
 const BLOCK: usize = 32;
 
 /// # Rank

@@ -35,7 +35,7 @@ impl PageOptions {
         self.top_k.map(|most| most.saturating_add(self.offset))
     }
 
-    /// How many of the best candidates are reordered.
+    /// Returns how many of the best candidates are reordered.
     pub fn pool(&self) -> usize {
         let most = Diversify::MAX_POOL;
         let of_page = || self.top_k.map_or(most, |wanted| wanted.saturating_mul(Diversify::POOL));

@@ -71,8 +71,8 @@ impl<'e> Panel<'e> {
         (visits > 1).then(|| self.scorer.precomputed(phrases, scratch))
     }
 
-    /// Scores the texts of another panel from an index on against those of this panel, a row of
-    /// `out` for each: by one matrix product, bit for bit as a [`Visitor`] scores them one by one.
+    /// Scores texts of another panel, from the index `from` on, against this panel's texts, a row of `out`
+    /// for each: one matrix product, with the bits of a [`Visitor`] that scores them one by one. Returns
     /// `false` if the method does not compare vectors by dot product.
     pub(super) fn score_vectors(
         &self,

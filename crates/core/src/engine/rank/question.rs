@@ -1,5 +1,5 @@
-//! A ranking that is requested, as a value: callers translate into it, and no other place has a
-//! rule of rankings.
+//! A requested ranking as a value: callers translate their requests into it, and only this module has
+//! the rules of rankings.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl<'t> Asked<'t> {
 /// A ranking that is asked for.
 #[derive(Debug, Clone)]
 pub struct Question<'t> {
-    /// The texts that candidates are ranked for.
+    /// The query texts.
     pub asked: Asked<'t>,
     /// Method, measure, and what to do with unknown and overlong texts.
     pub query: Query,

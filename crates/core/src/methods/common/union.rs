@@ -21,8 +21,8 @@ pub(crate) struct Union {
 }
 
 impl Union {
-    /// Takes the words of two texts. One whose row was made for its text is no word of the other, and
-    /// different from all others, which changes no product.
+    /// Takes the words of two texts. A word whose row was made for its own text counts as different from
+    /// all words of the other text; this changes no product.
     pub(crate) fn unite(&mut self, texts: [&Phrase<'_>; 2]) {
         let bags = texts.map(Phrase::bag);
         let listed = texts.map(Phrase::listed_in_bag);

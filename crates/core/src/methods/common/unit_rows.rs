@@ -136,8 +136,8 @@ impl<'p> UnitRows<'p> {
         }
     }
 
-    /// For each row its largest product with those of another text, whose rows are of the same type,
-    /// and the other way round; 0 where all are below.
+    /// Writes for each row of either text its largest product with the rows of the other text; 0 if all
+    /// products are negative. The rows of both texts must have the same type.
     pub(crate) fn largest_across(
         &self,
         other: &UnitRows<'_>,

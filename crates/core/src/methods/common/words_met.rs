@@ -112,7 +112,7 @@ pub(crate) fn need_counts(model: &Model) -> Result<(), Unavailable> {
     if counted { Ok(()) } else { Err(missing("the model has no word counts")) }
 }
 
-/// For methods that need the idf of listed and unlisted words.
+/// Checks that the model has the idf of listed and of unlisted words.
 pub(crate) fn need_idf(model: &Model) -> Result<(), Unavailable> {
     let vocabulary = model.vocabulary();
     let known = vocabulary.idf.is_some() && vocabulary.corpus.idf_unknown.is_some();

@@ -334,7 +334,7 @@ impl TextNames {
         })
     }
 
-    /// The text, read if it was not yet.
+    /// Returns the text; reads it first if that was not done yet.
     pub(super) fn text(&self, list: &List, phrase: &Phrase<'_>) -> Ref<'_, Text> {
         if let Ok(mut text) = self.text.try_borrow_mut()
             && text.tokens.is_empty()

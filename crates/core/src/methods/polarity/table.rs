@@ -45,7 +45,7 @@ pub(super) enum Does {
 }
 
 impl Does {
-    /// All, each with its name in the list; its place is its number in the section.
+    /// All kinds, each with its name in the list; the index of a kind is its number in the section.
     const ALL: [(Self, &str); 9] = [
         (Self::Negates, "negates"),
         (Self::NegatesJoined, "negates-joined"),
@@ -71,9 +71,9 @@ pub struct Settings {
     pub negation: f64,
     /// What a word in exchange for its opposite weighs.
     pub antonym: f64,
-    /// What differing numbers weigh.
+    /// The weight of differing numbers.
     pub number: f64,
-    /// What exchanged roles weigh.
+    /// The weight of exchanged roles.
     pub roles: f64,
     /// The weight of names, if each text has a name that the other lacks.
     pub name: f64,

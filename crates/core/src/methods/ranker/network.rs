@@ -45,7 +45,7 @@ impl Network {
         Self { kept: Kept::of_first(words), ..self }
     }
 
-    /// Numbers of a word under one set of kernels: a tap after the other.
+    /// Returns how many numbers a word has under one set of kernels: one for each tap.
     pub(super) fn taps(&self) -> usize {
         self.weights.shape.kernel * self.weights.width
     }

@@ -351,7 +351,8 @@ impl Against for Prepared<'_> {
         }
     }
 
-    /// The words of either text share half of the score, by their parts of the text's coverage.
+    /// Returns each word's share of the score. The words of either text share half of the score, in
+    /// proportion to their parts of the text's coverage.
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         let one = self.one;
         let shares = |sides: [&Side; 2], covered: &[Vec<f32>; 2]| {

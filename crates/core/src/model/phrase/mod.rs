@@ -99,7 +99,7 @@ pub struct Phrase<'m> {
     model: &'m Model,
     vocabulary: Vocabulary<'m>,
     vectors: Vectors<'m>,
-    /// In a place of its own: a phrase is moved more often than it is read.
+    /// Boxed, because a phrase is moved more often than it is read.
     memory: Box<PhraseMemory>,
 }
 

@@ -194,7 +194,7 @@ fn alike([one, other]: [&[u32]; 2]) -> bool {
     2 * shared >= one.len() + other.len() - shared
 }
 
-/// The values in both lists; each list is sorted and without repeats.
+/// Returns the values that both lists contain; each list must be sorted and without repeats.
 fn common<'v>(one: &'v [u32], other: &'v [u32]) -> impl Iterator<Item = u32> + 'v {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     std::iter::from_fn(move || {
