@@ -125,33 +125,27 @@ impl Engine {
         };
         let phrases = texts.iter().enumerate().map(read).collect::<Result<Vec<_>, QueryError>>()?;
         let scratch = workspace.scratch();
-        let precomputed =
-            phrases.iter().map(|phrase| scorer.precomputed(phrase.as_slice(), scratch));
-        let precomputed: Vec<_> = precomputed.collect();
+        let parts = phrases.iter().map(|phrase| scorer.prepared_parts(phrase.as_slice(), scratch));
+        let parts: Vec<_> = parts.collect();
         let mut scores = Vec::with_capacity(pairs.len());
         for of_one in pairs.chunk_by(|one, next| one.1 == next.1) {
             let one = phrases.get(of_one[0].1).and_then(Option::as_ref);
             let mut against = one.map(|one| scorer.against(measure, one, scratch));
             for &(other, _) in of_one {
-                let other = phrases.get(other).and_then(Option::as_ref).zip(precomputed.get(other));
-                let Some((against, (other, precomputed))) = against.as_mut().zip(other) else {
+                let other = phrases.get(other).and_then(Option::as_ref).zip(parts.get(other));
+                let Some((against, (other, parts))) = against.as_mut().zip(other) else {
                     scores.push(None);
                     continue;
                 };
                 let mut score = [0.0];
-                against.score_precomputed(
-                    std::slice::from_ref(other),
-                    precomputed,
-                    &mut score,
-                    scratch,
-                );
+                against.score_prepared(std::slice::from_ref(other), parts, &mut score, scratch);
                 scores.push(Some(finite(score[0], info)?));
             }
             if let Some(mut against) = against {
                 against.give_back(scratch);
             }
         }
-        precomputed.into_iter().for_each(|precomputed| precomputed.give_back(scratch));
+        parts.into_iter().for_each(|parts| parts.give_back(scratch));
         workspace.take_back(phrases.into_iter().flatten());
         Ok(scores)
     }

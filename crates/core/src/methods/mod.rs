@@ -79,8 +79,7 @@ pub use lexical::collection::Posts;
 pub use lexical::counted::Counted;
 pub use lexical::token_bag::TokenBag;
 pub use scorer::{
-    Against, Compare, DynCompare, Embed, Memberships, Precomputed, RankList, Scorer, Scratch,
-    Shares,
+    Against, Compare, DynCompare, Embed, Memberships, Parts, RankList, Scorer, Scratch, Shares,
 };
 
 use crate::model::{Model, ModelError};

@@ -61,23 +61,17 @@ pub trait Compare: Send + Sync {
         None
     }
 
-    /// Computes of each text what every comparison with the text would otherwise compute again.
-    fn precompute<'p>(
-        &self,
-        _many: &'p [Phrase<'p>],
-        _precomputed: &mut Precomputed<'p>,
-        _scratch: &mut Scratch,
-    ) {
-    }
+    /// Adds to `parts`, for each text, what every comparison with it would otherwise compute again.
+    fn fill<'p>(&self, _many: &'p [Phrase<'p>], _parts: &mut Parts<'p>, _scratch: &mut Scratch) {}
 }
 
-/// Maximum number of floats whose memory `precomputed_vectors` keeps: 1 MiB.
+/// Maximum number of floats whose memory `prepared_vectors` keeps: 1 MiB.
 const KEPT_NUMBERS: usize = 1 << 18;
 
 /// What a method computed of many texts once, before other texts are compared with them. Each method
 /// fills its own list; a method that fills none computes it in each comparison.
 #[derive(Default)]
-pub struct Precomputed<'p> {
+pub struct Parts<'p> {
     /// The memberships of each text's words in their own text.
     pub(crate) memberships: Vec<Vec<f32>>,
     pub(crate) coverage: Vec<coverage::TextParts<'p>>,
@@ -86,13 +80,13 @@ pub struct Precomputed<'p> {
     pub(crate) signs: Vec<polarity::Read>,
 }
 
-impl Precomputed<'_> {
+impl Parts<'_> {
     /// Returns the memory of rows and vectors to `scratch` for later texts, unless it is unusually much.
     pub(crate) fn give_back(mut self, scratch: &mut Scratch) {
         scratch.coverage.take_back(self.coverage);
         self.vectors.clear();
         self.vectors.shrink_to(KEPT_NUMBERS);
-        scratch.precomputed_vectors = self.vectors;
+        scratch.prepared_vectors = self.vectors;
     }
 }
 
@@ -104,10 +98,10 @@ pub trait Against: Send {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
 
     /// Returns the scores of [`Against::score`], bit for bit; uses what the method precomputed of `many`.
-    fn score_precomputed(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        _precomputed: &Precomputed<'_>,
+        _parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
@@ -171,13 +165,8 @@ pub trait DynCompare: Send + Sync {
     /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
 
-    /// Calls [`Compare::precompute`].
-    fn precompute<'p>(
-        &self,
-        many: &'p [Phrase<'p>],
-        precomputed: &mut Precomputed<'p>,
-        scratch: &mut Scratch,
-    );
+    /// Calls [`Compare::fill`].
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch);
 }
 
 impl<M: Compare> DynCompare for M {
@@ -198,13 +187,8 @@ impl<M: Compare> DynCompare for M {
         Compare::polarity(self)
     }
 
-    fn precompute<'p>(
-        &self,
-        many: &'p [Phrase<'p>],
-        precomputed: &mut Precomputed<'p>,
-        scratch: &mut Scratch,
-    ) {
-        Compare::precompute(self, many, precomputed, scratch);
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        Compare::fill(self, many, parts, scratch);
     }
 }
 
@@ -248,16 +232,16 @@ impl Scorer {
     }
 
     /// What the method makes of texts that several others are compared with.
-    pub(crate) fn precomputed<'p>(
+    pub(crate) fn prepared_parts<'p>(
         &self,
         many: &'p [Phrase<'p>],
         scratch: &mut Scratch,
-    ) -> Precomputed<'p> {
-        let mut precomputed = Precomputed::default();
+    ) -> Parts<'p> {
+        let mut parts = Parts::default();
         if let Self::Compare(method) = self {
-            method.precompute(many, &mut precomputed, scratch);
+            method.fill(many, &mut parts, scratch);
         }
-        precomputed
+        parts
     }
 
     pub(crate) fn against<'q>(
@@ -417,7 +401,7 @@ pub struct Scratch {
     pub(crate) signs: [polarity::Read; 2],
     pub(crate) ranker: ranker::Work,
     pub(crate) vectors: [Vec<f32>; 2],
-    pub(crate) precomputed_vectors: Vec<f32>,
+    pub(crate) prepared_vectors: Vec<f32>,
     pub(crate) weights: Weights,
     pub(crate) transport: Transport,
 }

@@ -348,7 +348,7 @@ impl Model {
         }
     }
 
-    /// Returns whether the length of a vector depends on its word's frequency.
+    /// Returns whether the length of a vector is the weight of its word.
     pub fn frequency(&self) -> Frequency {
         self.frequency
     }

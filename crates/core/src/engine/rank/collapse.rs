@@ -57,7 +57,7 @@ impl Engine {
                 self.read(&mut phrase, text, query, Place::Candidate(ranked.index))?;
                 phrases.push(phrase);
             }
-            panel.precompute(&phrases);
+            panel.fill(&phrases);
             let mut loose: Vec<Option<Ranked>> =
                 ranked.iter().skip(first).take(block.len()).copied().map(Some).collect();
             for (head, fold) in heads.iter().zip(&mut folds) {

@@ -72,7 +72,7 @@ impl Engine {
         let mut panel = Panel::new(self, query)?;
         let mut workspace = Workspace::with_memory(&self.model);
         let mut phrases = self.read_pool(pool, candidates, query)?;
-        panel.precompute(&phrases);
+        panel.fill(&phrases);
         let ranked = pool.iter().enumerate();
         let mut left: Vec<Left> =
             ranked.map(|(place, &ranked)| Left { place, ranked, nearest: None }).collect();

@@ -136,29 +136,23 @@ impl Engine {
             if !known || indexes.is_empty() {
                 continue;
             }
-            panel.precompute(phrases);
+            panel.fill(phrases);
             sums.begin(indexes.len());
             let visitors = sides.known();
-            let precomputed =
-                panel.precomputed(phrases, visitors.clone().count(), workspace.scratch());
+            let parts =
+                panel.prepared_parts(phrases, visitors.clone().count(), workspace.scratch());
             for (one, weight) in visitors {
                 if !go_on() {
                     return Ok(ranking);
                 }
                 let scratch = workspace.scratch();
                 let mut visitor = panel.visitor(&one.phrase, scratch);
-                visitor.score_precomputed(
-                    &panel,
-                    phrases,
-                    precomputed.as_ref(),
-                    &mut scores,
-                    scratch,
-                )?;
+                visitor.score_prepared(&panel, phrases, parts.as_ref(), &mut scores, scratch)?;
                 visitor.leave(scratch);
                 sums.add(&scores, weight, likes.strategy);
             }
-            if let Some(precomputed) = precomputed {
-                precomputed.give_back(workspace.scratch());
+            if let Some(parts) = parts {
+                parts.give_back(workspace.scratch());
             }
             ranking.add_sums(&sums, indexes, (likes, boosts), panel.info)?;
         }

@@ -9,7 +9,7 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{
     Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
 };
-use crate::methods::{Posts, Precomputed};
+use crate::methods::{Parts, Posts};
 use crate::model::Phrase;
 
 /// Bytes of the candidates that are looked up at once. A text is prepared once for them, and no
@@ -57,26 +57,22 @@ impl Engine {
                 phrases.iter().for_each(|phrase| posts.push(phrase));
                 places.extend_from_slice(indexes);
             } else {
-                panel.precompute(phrases);
+                panel.fill(phrases);
             }
-            let precomputed = panel.precomputed(phrases, known, workspace.scratch());
+            let parts = panel.prepared_parts(phrases, known, workspace.scratch());
             for (one, ranking) in asked.iter().zip(&mut rankings) {
                 if !go_on() {
                     return Ok(rankings);
                 }
                 ranking.note(&read, first..first + block.len(), one.known);
                 if one.known && !panel.scores_lists() {
-                    let scores = RankedBlock {
-                        panel: &panel,
-                        precomputed: precomputed.as_ref(),
-                        options,
-                        boosts,
-                    };
+                    let scores =
+                        RankedBlock { panel: &panel, parts: parts.as_ref(), options, boosts };
                     scores.add(&one.phrase, (phrases, indexes), ranking, &mut workspace)?;
                 }
             }
-            if let Some(precomputed) = precomputed {
-                precomputed.give_back(workspace.scratch());
+            if let Some(parts) = parts {
+                parts.give_back(workspace.scratch());
             }
         }
         reader.end(&mut workspace);
@@ -85,7 +81,7 @@ impl Engine {
             if !go_on() {
                 break;
             }
-            let scored = RankedBlock { panel: &panel, precomputed: None, options, boosts };
+            let scored = RankedBlock { panel: &panel, parts: None, options, boosts };
             scored.add_list(&one.phrase, (&posts, &places), ranking, &mut workspace)?;
         }
         Ok(rankings)
@@ -153,7 +149,7 @@ impl Ranking {
 struct RankedBlock<'b, 'e> {
     panel: &'b Panel<'e>,
     /// Data made from its candidates once, if they are compared with several texts.
-    precomputed: Option<&'b Precomputed<'b>>,
+    parts: Option<&'b Parts<'b>>,
     options: &'b RankOptions,
     boosts: &'b Boosts<'b>,
 }
@@ -199,7 +195,7 @@ impl RankedBlock<'_, '_> {
             ranking.results.extend(found);
             ranking.scored += scored;
         } else {
-            visitor.score_precomputed(panel, phrases, self.precomputed, &mut scores, scratch)?;
+            visitor.score_prepared(panel, phrases, self.parts, &mut scores, scratch)?;
             for (&index, &score) in indexes.iter().zip(&scores) {
                 ranking.results.push(Ranked { index, score: score_of(index, score)? });
             }

@@ -5,7 +5,7 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 
 use crate::engine::{Engine, Query, QueryError, finite};
-use crate::methods::{Against, Embed, Info, Measure, Posts, Precomputed, Scorer, Scratch};
+use crate::methods::{Against, Embed, Info, Measure, Parts, Posts, Scorer, Scratch};
 use crate::model::Phrase;
 
 /// Whether two texts with this score of their vectors may consist of the same words, which is then
@@ -51,7 +51,7 @@ impl<'e> Panel<'e> {
         matches!(self.scorer, Scorer::RankList(_))
     }
 
-    pub(super) fn precompute(&mut self, phrases: &[Phrase<'_>]) {
+    pub(super) fn fill(&mut self, phrases: &[Phrase<'_>]) {
         self.vectors.clear();
         if let Scorer::Embed(embedder) = self.scorer {
             for phrase in phrases {
@@ -62,13 +62,13 @@ impl<'e> Panel<'e> {
 
     /// Data that the method makes once from texts that `others` texts are compared with; `None` if
     /// it would be used only once.
-    pub(super) fn precomputed<'p>(
+    pub(super) fn prepared_parts<'p>(
         &self,
         phrases: &'p [Phrase<'p>],
         visits: usize,
         scratch: &mut Scratch,
-    ) -> Option<Precomputed<'p>> {
-        (visits > 1).then(|| self.scorer.precomputed(phrases, scratch))
+    ) -> Option<Parts<'p>> {
+        (visits > 1).then(|| self.scorer.prepared_parts(phrases, scratch))
     }
 
     /// Scores texts of another panel, from the index `from` on, against this panel's texts, a row of `out`
@@ -155,20 +155,20 @@ impl Visitor<'_> {
     }
 
     /// Scores the visitor against all texts of a panel, with what was precomputed of them, if anything was.
-    pub(super) fn score_precomputed(
+    pub(super) fn score_prepared(
         &mut self,
         panel: &Panel<'_>,
         phrases: &[Phrase<'_>],
-        precomputed: Option<&Precomputed<'_>>,
+        parts: Option<&Parts<'_>>,
         out: &mut Vec<f32>,
         scratch: &mut Scratch,
     ) -> Result<(), QueryError> {
-        let (By::Both(against), Some(precomputed)) = (&mut self.by, precomputed) else {
+        let (By::Both(against), Some(parts)) = (&mut self.by, parts) else {
             return self.score(panel, phrases, 0, out, scratch);
         };
         out.clear();
         out.resize(phrases.len(), 0.0);
-        against.score_precomputed(phrases, precomputed, out, scratch);
+        against.score_prepared(phrases, parts, out, scratch);
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 

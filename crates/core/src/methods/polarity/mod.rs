@@ -39,8 +39,7 @@ pub use crate::methods::polarity::table::{SECTION, Settings, fit};
 use crate::methods::polarity::table::{Table, flag};
 use crate::methods::sets::coverage::Coverage;
 use crate::methods::{
-    Against, Compare, Info, Loaded, Method, Precomputed, Scorer, Scratch, Shares, Unavailable,
-    blend,
+    Against, Compare, Info, Loaded, Method, Parts, Scorer, Scratch, Shares, Unavailable, blend,
 };
 use crate::model::phrase::Word;
 use crate::model::{Model, ModelError, Phrase, WordId};
@@ -390,14 +389,9 @@ impl Compare for PolarityBlend {
         Some(&self.polarity)
     }
 
-    fn precompute<'p>(
-        &self,
-        many: &'p [Phrase<'p>],
-        precomputed: &mut Precomputed<'p>,
-        scratch: &mut Scratch,
-    ) {
-        self.plain.precompute(many, precomputed, scratch);
-        precomputed.signs.extend(many.iter().map(|text| {
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.plain.fill(many, parts, scratch);
+        parts.signs.extend(many.iter().map(|text| {
             let mut signs = Read::default();
             signs.0.read(&self.polarity.table, text);
             signs
@@ -447,16 +441,16 @@ impl Against for Prepared<'_> {
         }
     }
 
-    fn score_precomputed(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        precomputed: &Precomputed<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
         scratch.cosines.forget();
-        self.plain.score_precomputed(many, precomputed, out, scratch);
-        for ((other, signs), score) in many.iter().zip(&precomputed.signs).zip(out) {
+        self.plain.score_prepared(many, parts, out, scratch);
+        for ((other, signs), score) in many.iter().zip(&parts.signs).zip(out) {
             *score = self.lowered_by(*score, other, signs, &mut scratch.cosines);
         }
     }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::sets::{dynamax_weighted, fuzzy};
-use crate::methods::{Against, Compare, Cost, Info, Loaded, Precomputed, Scorer, Scratch, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Parts, Scorer, Scratch, Shares};
 use crate::model::{Model, ModelError, Phrase};
 
 pub(crate) const INFO: Info = Info {
@@ -37,7 +37,7 @@ pub(crate) const COST: Cost = dynamax_weighted::COST;
 
 const SECTION: &str = "coverage";
 
-/// Precomputed whose memory is kept for the next texts.
+/// Parts whose memory is kept for the next texts.
 const KEPT_PARTS: usize = 256;
 
 /// With a larger exponent the longest vector would decide alone.
@@ -150,9 +150,9 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     /// Keeps the buffers of these parts for later texts, up to the usual number of parts.
-    pub(crate) fn take_back(&mut self, precomputed: Vec<TextParts<'_>>) {
+    pub(crate) fn take_back(&mut self, parts: Vec<TextParts<'_>>) {
         let room = KEPT_PARTS.saturating_sub(self.left.len());
-        let kept = precomputed.into_iter().take(room);
+        let kept = parts.into_iter().take(room);
         self.left.extend(kept.map(|parts| (parts.rows.into_memory(), parts.side)));
     }
 }
@@ -234,7 +234,7 @@ impl Coverage {
         score([one, other], &scratch.coverage.covered)
     }
 
-    fn precompute<'p>(
+    fn text_parts<'p>(
         &self,
         phrase: &'p Phrase<'p>,
         (memory, mut side): (unit_rows::RowBuffers, Side),
@@ -263,16 +263,11 @@ impl Compare for Coverage {
         Prepared { method: self, one, many: None }
     }
 
-    fn precompute<'p>(
-        &self,
-        many: &'p [Phrase<'p>],
-        precomputed: &mut Precomputed<'p>,
-        scratch: &mut Scratch,
-    ) {
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
         let Scratch { products, coverage: Buffers { work, left, .. }, .. } = scratch;
-        precomputed.coverage.extend(many.iter().map(|text| {
+        parts.coverage.extend(many.iter().map(|text| {
             let memory = left.pop().unwrap_or_default();
-            Coverage::precompute(self, text, memory, products, work)
+            Coverage::text_parts(self, text, memory, products, work)
         }));
     }
 }
@@ -292,7 +287,7 @@ impl Prepared<'_> {
         let Buffers { sides: [side, _], covered: [of_one, of_other], work, .. } = coverage;
         let own = self.many.get_or_insert_with(|| {
             let memory = (std::mem::take(memory), std::mem::take(side));
-            self.method.precompute(self.one, memory, products, work)
+            self.method.text_parts(self.one, memory, products, work)
         });
         // Powers keep the order of cosines, so that the largest is raised alone.
         own.rows.largest_across(&other.rows, products, [&mut *of_one, &mut *of_other]);
@@ -301,7 +296,7 @@ impl Prepared<'_> {
         &own.side
     }
 
-    /// Precomputed another text while it is compared.
+    /// Parts another text while it is compared.
     fn complete<T>(
         &mut self,
         other: &Phrase<'_>,
@@ -311,7 +306,7 @@ impl Prepared<'_> {
         let Scratch { products, unit_rows: [_, memory], coverage, .. } = scratch;
         let Buffers { sides: [_, side], work, .. } = coverage;
         let memory = (std::mem::take(memory), std::mem::take(side));
-        let parts = self.method.precompute(other, memory, products, work);
+        let parts = self.method.text_parts(other, memory, products, work);
         let own = self.meet(&parts, scratch);
         let done = then([own, &parts.side], &scratch.coverage.covered);
         scratch.unit_rows[1] = parts.rows.into_memory();
@@ -334,14 +329,14 @@ impl Against for Prepared<'_> {
         }
     }
 
-    fn score_precomputed(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        precomputed: &Precomputed<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        for ((other, parts), out) in many.iter().zip(&precomputed.coverage).zip(out) {
+        for ((other, parts), out) in many.iter().zip(&parts.coverage).zip(out) {
             *out = if self.one.same_bag(other) {
                 1.0
             } else {

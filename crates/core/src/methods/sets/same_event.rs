@@ -16,9 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::methods::common::words_met;
 use crate::methods::sets::coverage;
-use crate::methods::{
-    Against, Compare, Fitted, Info, Loaded, Precomputed, Scorer, Scratch, unavailable,
-};
+use crate::methods::{Against, Compare, Fitted, Info, Loaded, Parts, Scorer, Scratch, unavailable};
 use crate::model::{Model, Phrase};
 
 pub(crate) const INFO: Info = Info {
@@ -100,13 +98,8 @@ impl Compare for SameEvent {
         Prepared { weights: self.weights, tokens, covering: self.coverage.against(one, scratch) }
     }
 
-    fn precompute<'p>(
-        &self,
-        many: &'p [Phrase<'p>],
-        precomputed: &mut Precomputed<'p>,
-        scratch: &mut Scratch,
-    ) {
-        self.coverage.precompute(many, precomputed, scratch);
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.coverage.fill(many, parts, scratch);
     }
 }
 
@@ -172,14 +165,14 @@ impl Against for Prepared<'_> {
         self.finish(many, out);
     }
 
-    fn score_precomputed(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        precomputed: &Precomputed<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.covering.score_precomputed(many, precomputed, out, scratch);
+        self.covering.score_prepared(many, parts, out, scratch);
         self.finish(many, out);
     }
 

@@ -21,7 +21,7 @@ use crate::methods::common::unit_rows::Products;
 use crate::methods::common::words_met::WordsMet;
 use crate::methods::common::{unit_rows, words_met};
 use crate::methods::sets::fuzzy;
-use crate::methods::{Against, Compare, Cost, Info, Loaded, Precomputed, Scorer, Scratch, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Parts, Scorer, Scratch, Shares};
 use crate::model::phrase::Word;
 use crate::model::{Model, Phrase};
 
@@ -122,13 +122,8 @@ impl Compare for Dynamax {
         Prepared { method: self, one, many: None }
     }
 
-    fn precompute<'p>(
-        &self,
-        many: &'p [Phrase<'p>],
-        precomputed: &mut Precomputed<'p>,
-        scratch: &mut Scratch,
-    ) {
-        precomputed.memberships.extend(many.iter().map(|text| {
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        parts.memberships.extend(many.iter().map(|text| {
             let mut own = Vec::new();
             // Of others all products are taken at once.
             if is_listed(text) {
@@ -193,14 +188,14 @@ impl Against for Prepared<'_> {
         self.score_with(many, &[], out, &mut scratch.dynamax);
     }
 
-    fn score_precomputed(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        precomputed: &Precomputed<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.score_with(many, &precomputed.memberships, out, &mut scratch.dynamax);
+        self.score_with(many, &parts.memberships, out, &mut scratch.dynamax);
     }
 
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
