@@ -1,6 +1,6 @@
 //! What the fuzzer runs, and what a test on stable replays: one function a target, bytes in.
 //!
-//! A body panics where a law is broken; that bytes are refused is never a failure. How inputs are
+//! A body panics if a property fails; refused bytes are never a failure. How inputs are
 //! found, changed and kept is not known here.
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Growth of the machine: pairs a second, by cores.
+//! Measures how many pairs a second the service scores on growing numbers of cores.
 
 use std::cell::RefCell;
 use std::thread::available_parallelism;

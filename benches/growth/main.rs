@@ -26,7 +26,7 @@ use panels::{Chart, Panel};
 
 /// Rounds of every contest.
 const ROUNDS: usize = 9;
-/// A vector method and a set method: one grows with words, the other with their product.
+/// A vector method, whose cost grows with the words, and a set method, whose cost grows with their product.
 const METHODS: [Method; 2] = [Method::AvgCos, Method::DynamaxJaccard];
 
 fn main() {

@@ -47,8 +47,8 @@ impl Words {
     }
 }
 
-/// Words drawn as often as the model counts them, words none of which comes twice, the same of two
-/// letters, and words that are not listed.
+/// Returns word lists: words drawn with the model's frequencies, different words, different words of
+/// two letters, and words that the model does not list.
 fn kinds(model: &Model) -> Vec<Words> {
     let vocabulary = model.vocabulary();
     let plain = |word: &str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -201,8 +201,8 @@ fn seconds() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-/// Prints the table of the methods whose names hold one of these words, or of all: what an item
-/// takes, and how many times that it is taken for. Hands back its rows.
+/// Prints a table of the methods whose names contain a wanted word, or of all methods: the measured cost
+/// of an item, and the ratio of the estimated cost to it. Returns the table's rows.
 pub fn table(default: &Path, wanted: &[String]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let shelves: Vec<Models> = engines(default, folder.path())

@@ -119,7 +119,7 @@ fn main() {
     support::record("handover", &serde_json::json!({"threads": threads, "rows": rows}));
 }
 
-/// Seconds of processor time, all threads together, and of wall time that work takes.
+/// Returns how many seconds of processor time (of all threads) and of wall time the work takes.
 fn taken(work: &dyn Fn() -> usize) -> [f64; 2] {
     let cpu = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -21,7 +21,7 @@ const SMALL: usize = 3000;
 /// Requests of a hundred pairs in a turn.
 const LARGE: usize = 200;
 
-/// What one contestant's turn took.
+/// The measurements of one contestant's turn.
 pub struct Row {
     /// The contestant.
     pub name: String,

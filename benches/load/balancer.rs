@@ -31,7 +31,7 @@ struct Replica {
 pub struct Balancer {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Exchanges tried a second time.
+    /// Number of exchanges that were tried a second time.
     pub retries: Rc<Cell<u64>>,
     replicas: Rc<Vec<Replica>>,
 }

@@ -13,7 +13,7 @@ const STEPS: u64 = 100_000;
 /// The pause between two looks, so that looking takes less than a hundredth of a core.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The seconds of the fastest look so far, and those of the looks since the last figure.
+/// Seconds that the fastest look took so far, and seconds of each look since the last figure.
 static LOOKS: Mutex<(f64, Vec<f64>)> = Mutex::new((f64::INFINITY, Vec::new()));
 
 /// Looks from now on, for as long as the process lives; a pinned generator's core is looked at.

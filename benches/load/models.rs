@@ -65,7 +65,7 @@ pub async fn replace_behind(target: &Path, bytes: &std::sync::Arc<Vec<u8>>) -> a
     Ok(())
 }
 
-/// Files that must not become the model, by what is wrong with them.
+/// Returns files that a server must refuse as a model, each with the name of its fault.
 pub fn broken(good: &[u8], chance: &mut Chance) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let cuts = [0, 1, 7, 8, 9, 64, 1000, good.len() / 2, good.len() - 1];

@@ -87,7 +87,7 @@ pub struct Meter {
     generator: Spent,
 }
 
-/// What both sides spent over some time.
+/// Processor time that the server and the client spent during a measurement.
 pub struct Usage {
     /// How long that was, in seconds.
     pub seconds: f64,

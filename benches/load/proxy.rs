@@ -29,9 +29,9 @@ pub struct Faults {
 /// How a direction ends before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Nothing more passes, and nobody is told.
+    /// The proxy passes nothing more on, and neither side is told.
     Stall,
-    /// Both sides see the connection thrown away.
+    /// The proxy resets the connection on both sides.
     Reset,
     /// The receiver sees an end, the other direction goes on.
     HalfClose,

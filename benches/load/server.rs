@@ -21,7 +21,7 @@ use crate::wire;
 const KEPT_LINES: usize = 2000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How a server is to be started.
+/// Options with which a server is started.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The binary.
@@ -32,9 +32,9 @@ pub struct Launch {
     pub flags: Vec<String>,
     /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// Most address space in KiB, if it is limited.
+    /// Maximum address space in KiB; `None`: no limit.
     pub address_space_kib: Option<u64>,
-    /// Whether it is kept to a core of its own.
+    /// Whether the server runs on a core of its own.
     pub pinned: bool,
     /// Where its log is appended to.
     pub log: PathBuf,
@@ -161,7 +161,7 @@ impl Server {
         }
     }
 
-    /// Resident memory in KiB.
+    /// Returns the server's resident memory in KiB.
     pub fn resident_kib(&self) -> u64 {
         self.status_number("VmRSS:")
     }
@@ -237,7 +237,7 @@ fn follow(
     }
 }
 
-/// The address in the log line that says where the server listens.
+/// Returns the address in the log line that tells where the server listens.
 fn listening(line: &str) -> Option<SocketAddr> {
     let line: serde_json::Value = serde_json::from_str(line).ok()?;
     let fields = line.get("fields").unwrap_or(&line);

@@ -43,9 +43,9 @@ pub struct Tally {
     pub refused: u64,
     /// Other statuses.
     pub strange: u64,
-    /// Connections thrown away or ended with a request unanswered.
+    /// Number of connections that were reset or ended while a request was unanswered.
     pub reset: u64,
-    /// Answers that did not come in time.
+    /// Number of answers that did not come in time.
     pub late: u64,
     /// Connections that could not be made.
     pub unconnected: u64,

@@ -51,7 +51,7 @@ enum Body {
 pub enum Fault {
     /// No connection could be made.
     Connect,
-    /// The other side's kernel threw the connection away.
+    /// The other side's kernel reset the connection.
     Reset,
     /// The other side ended the connection in good order.
     Ended,
@@ -68,7 +68,7 @@ pub struct Broken {
     pub fault: Fault,
     /// Whether every byte of the request had been taken by the kernel.
     pub sent: bool,
-    /// Whether the connection had carried an exchange before.
+    /// Whether the connection served an earlier exchange.
     pub reused: bool,
     /// Whether part of an answer had come.
     pub begun: bool,
@@ -188,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// The same, with a pause before each part but the first.
+    /// Does what `exchange` does, with a pause before each part but the first.
     pub async fn exchange_in_parts(
         &mut self,
         parts: &[&[u8]],

@@ -24,7 +24,7 @@ use server::{Resident, Server};
 
 /// Starts a figure of readiness is the median of.
 const STARTS: usize = 15;
-/// Servers that run beside each other.
+/// Number of servers that run at the same time.
 const SERVERS: usize = 20;
 /// Requests before memory is read again.
 const REQUESTS: usize = 1_000;
@@ -95,7 +95,7 @@ fn default_model(path: &Path, pairs: &[(String, String)]) -> Value {
     json!({ "model": "default", "file_mb": megabytes(path), "steps": steps })
 }
 
-/// What each of several servers on one machine adds: they share the model and the program.
+/// Measures the memory that each further server on a machine adds: servers share the model and the program.
 fn many_servers(path: &Path, pairs: &[(String, String)]) -> Value {
     let question = question(&[(&pairs[0].0, &pairs[0].1)], "auto");
     let servers: Vec<Server> = (0..SERVERS).map(|_| Server::start(path, &[])).collect();

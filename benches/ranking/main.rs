@@ -43,7 +43,7 @@ fn main() {
         println!("the shared data is not there");
         return;
     };
-    // One thread for candle as well as for us; it asks the environment, and only once.
+    // Candle gets one thread, as this program has; it reads the variable only once.
     if std::env::var_os(THREADS).is_none() {
         let mut again = std::process::Command::new(std::env::current_exe().expect("this program"));
         let done = again.args(std::env::args_os().skip(1)).env(THREADS, "1").status();

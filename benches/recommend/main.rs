@@ -147,7 +147,7 @@ async fn answer(router: &Router, request: Request<Body>) -> u64 {
 
 /// Forgets the most memory that was held at once; what is held now.
 fn reset_peak() -> f64 {
-    // Where this is not to be had the figures are those of the process's whole life.
+    // If the reset fails, the figures cover the process's whole life.
     let _ = fs::write("/proc/self/clear_refs", "5");
     mebibytes("VmRSS:")
 }

@@ -14,7 +14,7 @@ use half::f16;
 
 use crate::support;
 
-/// Pairs that are measured on.
+/// Number of pairs in a measurement.
 pub const PAIRS: usize = 10_000;
 
 /// Words and rows of f32, most frequent first.
@@ -47,7 +47,7 @@ pub fn pairs() -> Vec<(String, String)> {
     pairs.iter().cycle().take(PAIRS).cloned().collect()
 }
 
-/// GloVe's 100 dimensions, or the default model's vectors.
+/// Returns GloVe's vectors of 100 dimensions, or the default model's vectors.
 pub fn vectors() -> Vectors {
     let Some(folder) = support::shared_data() else {
         return of_default_model();

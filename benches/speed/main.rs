@@ -71,7 +71,7 @@ impl Contests {
     }
 }
 
-/// Does something at a width, and leaves the widest in use.
+/// Runs `work` at a register width, then sets the widest width again.
 pub fn at<T>(width: Width, work: impl FnOnce() -> T) -> T {
     simd::limit(width);
     let done = work();

@@ -1,4 +1,4 @@
-//! Raw texts in, score out, on one thread: what a user of the library sees.
+//! Measures scoring raw texts on one thread, as a user of the library does it.
 
 use std::path::Path;
 

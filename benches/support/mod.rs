@@ -61,7 +61,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The folder of public data beside the checkout, if it is there.
+/// Returns the folder of public data beside the checkout, if it exists.
 pub fn shared_data() -> Option<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data"));
     folder.is_dir().then_some(folder)

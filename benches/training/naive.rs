@@ -4,7 +4,8 @@
 use cognate_kernels::random::Random;
 use cognate_train::vectors::corpus::Corpus;
 
-/// One pass over the corpus with two random others an example; the sum of the losses.
+/// Makes one pass over the corpus with two random other sentences for each example; returns the sum of
+/// the losses.
 pub fn epoch(corpus: &Corpus, rows: &mut [f32], dims: usize, rate: f32) -> f64 {
     let mut random = Random::seeded(1);
     let mut loss = 0.0;

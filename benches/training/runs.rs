@@ -36,7 +36,7 @@ pub struct Score {
     pub spearman: f64,
 }
 
-/// Options of a run over the named texts, everything else as on the command line.
+/// Returns the options of a run over the named texts; all others have the command line's defaults.
 pub fn options(data: &Path, texts: &[&str], objective: Objective, output: &Path) -> VectorsOptions {
     let adagrad = objective == Objective::SiameseCbow;
     VectorsOptions {
@@ -71,7 +71,7 @@ pub fn options(data: &Path, texts: &[&str], objective: Objective, output: &Path)
     }
 }
 
-/// A place for models that are measured and thrown away.
+/// Returns the path of models that are deleted after they are measured.
 pub fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench/training");
     std::fs::create_dir_all(&folder).expect("target is writable");
@@ -113,7 +113,8 @@ pub fn scores(data: &Path, model: &Path) -> Vec<Score> {
         .collect()
 }
 
-/// The mean of Pearson's over the yearly sets. The others are drawn from these, or for training.
+/// Returns the mean of Pearson's correlations over the yearly sets. The other sets are drawn from the
+/// yearly sets, or serve training.
 pub fn mean(scores: &[Score]) -> f64 {
     let yearly: Vec<f64> =
         scores.iter().filter(|of| of.set.starts_with("20")).map(|of| of.pearson).collect();

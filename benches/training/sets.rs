@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::runs;
 use crate::runs::Score;
 
-/// Trains all four and prints them beside each other.
+/// Trains all four sets and prints their results in one table.
 pub fn measure(data: &Path) -> Value {
     let contestants = [
         ("siamese-cbow", Objective::SiameseCbow, Others::Document),

@@ -11,7 +11,7 @@ use duckdb::vtab::arrow::WritableVector;
 use crate::opened::Opened;
 use crate::rows;
 
-/// What is asked where no method is named.
+/// The method if a call names none.
 const AUTO: &str = "auto";
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -191,7 +191,7 @@ impl VScalar for Related {
     }
 }
 
-/// The pairs of texts of rows.
+/// Returns each row's two texts as a pair.
 fn pairs(rows: &[(usize, Vec<String>)]) -> Vec<(&str, &str)> {
     let pairs = rows.iter().filter_map(|(_, cells)| match cells.as_slice() {
         [a, b] => Some((a.as_str(), b.as_str())),

@@ -24,7 +24,7 @@ impl Opened {
         Ok(engine)
     }
 
-    /// The model that was opened, or the one that the variable names.
+    /// Returns the opened model, or opens the model that the environment variable names.
     #[expect(clippy::disallowed_methods, reason = "an extension has no command line")]
     pub(crate) fn engine(&self) -> Result<Arc<Engine>, String> {
         let known = self.engine.read().unwrap_or_else(PoisonError::into_inner).clone();

@@ -8,7 +8,7 @@ use duckdb::ffi::duckdb_string_t;
 use duckdb::types::DuckString;
 use duckdb::vtab::arrow::WritableVector;
 
-/// The texts of a column of a chunk; nothing where one is NULL.
+/// Returns the texts of a column of a chunk; `None` for each NULL.
 pub(crate) fn texts(chunk: &DataChunkHandle, column: usize) -> Vec<Option<String>> {
     let vector = chunk.flat_vector(column);
     // SAFETY: the functions take nothing but VARCHAR, of which DuckDB gives as many as the chunk has rows,

@@ -39,7 +39,7 @@ impl From<DedupeError> for Problem {
     }
 }
 
-/// What counts as a duplicate, as Python passes it: the threshold, for which no word stands, and the floor.
+/// What counts as a duplicate, as Python passes it: the threshold, always a number, and the floor.
 #[derive(FromPyObject)]
 pub(crate) struct Sought(Cutoff, Option<f64>);
 

@@ -10,7 +10,7 @@ use crate::error::Problem;
 use crate::work;
 use crate::work::Crew;
 
-/// Texts that a thread takes at once: about a millisecond's work.
+/// Number of texts that a thread takes at once: about a millisecond's work.
 const PER_PART: usize = 512;
 
 /// What stands in the place of the vector of a text that has none. A missing text never has one.

@@ -13,7 +13,7 @@ pub(crate) enum Problem {
     Query(QueryError),
     /// A setting has no such value.
     Setting(String),
-    /// A method cannot do what is asked.
+    /// A method does not support what was asked.
     Method(String),
     /// The model has no threshold for a method.
     NotCalibrated(String),
@@ -45,7 +45,7 @@ impl From<PyErr> for Problem {
 }
 
 impl Problem {
-    /// A setting that has another value than it can have.
+    /// Returns the error of a setting that got a value it does not allow.
     pub(crate) fn setting(name: &str, expected: &str, got: &str) -> Self {
         let got: String = got.chars().take(80).collect();
         Self::Setting(format!("{name}: expected {expected}, got {got:?}"))

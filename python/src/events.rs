@@ -38,7 +38,7 @@ pub(crate) struct NativeDetector {
 #[derive(FromPyObject)]
 pub(crate) struct Followed(String, String, Option<(Option<String>,)>, Option<i64>);
 
-/// How a text finds its event: texts looked back at, nearest, votes, share of the centre, threshold.
+/// How a text finds its event: number of preceding texts, nearest, votes, weight of the centre, threshold.
 #[derive(FromPyObject)]
 pub(crate) struct Ruled(i64, i64, i64, f64, Option<Cutoff>);
 
@@ -134,8 +134,8 @@ impl NativeDetector {
         self.settings.rule.threshold
     }
 
-    /// How texts are followed: the method, the second one, the texts looked back at, and how far in
-    /// milliseconds.
+    /// Returns how texts are followed: the method, the second method, the number of preceding texts to compare
+    /// with, and the maximum time difference in milliseconds.
     #[getter]
     fn followed(&self) -> (&'static str, Option<&'static str>, usize, Option<i64>) {
         let Settings { method, second, limits, .. } = self.settings;
@@ -242,7 +242,7 @@ pub(crate) fn span(text: &str) -> Option<i64> {
     instant::span(text)
 }
 
-/// What is read as a time, for messages.
+/// Returns a description of the accepted forms of a time, for messages.
 #[pyfunction]
 pub(crate) fn instant_forms() -> &'static str {
     instant::FORMS

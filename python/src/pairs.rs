@@ -15,10 +15,10 @@ use crate::work::Crew;
 const PER_PART: usize = 512;
 /// Multiplications after which other threads of Python should have their turn: about 50 µs.
 const LONG: u64 = 100_000;
-/// A word has about so many bytes, the space behind it among them.
+/// Approximate number of bytes of a word and the space after it.
 const WORD_BYTES: usize = 6;
 
-/// A number a row, and whether it is one.
+/// For each row a score, and whether the row has a score.
 pub(crate) struct Scored {
     pub scores: Vec<f32>,
     pub valid: Vec<bool>,
@@ -28,7 +28,7 @@ pub(crate) struct Scored {
     pub related: Vec<bool>,
 }
 
-/// The score of one pair; nothing if it has none and such pairs are to be missing.
+/// Returns the score of one pair; `None` if the pair has no score and such pairs are to be missing.
 pub(crate) fn one(
     py: Python<'_>,
     engine: &Engine,

@@ -18,8 +18,8 @@ use crate::error::Problem;
 use crate::work;
 use crate::work::Crew;
 
-/// Candidates that a thread takes at once: a few milliseconds' work, so that what a method prepares
-/// of the query is spread over many.
+/// Number of candidates that a thread takes at once: a few milliseconds' work, so that the cost of
+/// preparing the query is shared by many candidates.
 const PER_PART: usize = 4096;
 
 /// Queries that a thread takes at once: each reads all candidates, which many queries share.
@@ -28,7 +28,7 @@ const QUERIES: usize = 256;
 /// What stands for a candidate where a query has fewer than were asked for.
 const NOBODY: i64 = -1;
 
-/// Candidates that are not missing, and where they stood.
+/// The candidates that are not missing, and their indexes in the caller's list.
 pub(crate) struct Candidates<'t> {
     texts: Vec<&'t str>,
     places: Vec<usize>,
@@ -226,8 +226,8 @@ pub(crate) fn matrix(
 /// Scores of a part of the queries with all candidates that are kept at once, by which a shortlist is found.
 const MAX_SHORTLISTED: usize = 16 << 20;
 
-/// The best candidates of every query, and their scores; [`NOBODY`] and `fill` where there are too few. With
-/// a shortlist only so many candidates of each query are scored: those nearest by the vectors of
+/// Returns the best candidates of every query and their scores; missing ones are [`NOBODY`] and `fill`. With
+/// a shortlist, only that many candidates of each query are scored: the nearest by the vectors of
 /// [`usual::METHOD`].
 pub(crate) fn best(
     py: Python<'_>,

@@ -83,7 +83,7 @@ impl Steps {
         let search = search.map_err(|problem| problem.raise(py, of_rows))?;
         let (counts, buckets) = (OnceLock::new(), OnceLock::new());
         let steps = Self { engine, search, counts, buckets };
-        // What cannot be asked is refused before any text is read.
+        // Invalid options are refused before any text is read.
         steps.judge().map_err(|problem| problem.raise(py, of_rows))?;
         Ok(steps)
     }
@@ -128,7 +128,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Which of these numbers are in the sample of so many different texts.
+    /// Returns which of these texts' numbers are in the sample of `distinct` texts.
     #[staticmethod]
     fn drawn<'py>(
         py: Python<'py>,
@@ -151,7 +151,7 @@ impl Steps {
         Ok(PyArray1::from_vec(py, rows))
     }
 
-    /// Dimensions of the vectors.
+    /// Returns the dimensions of the vectors.
     #[getter]
     fn dims(&self, py: Python<'_>) -> PyResult<usize> {
         self.judge().map(|judge| judge.dims()).map_err(|problem| problem.raise(py, of_rows))
@@ -270,10 +270,10 @@ impl Matcher {
     }
 }
 
-/// Numbers of the texts that stand for others, and scores.
+/// For each text the number of its representative, and its score with it.
 type Standing<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
 
-/// What stands for each of so many texts, itself where nothing does, and its score with that.
+/// Returns for each text its representative, the text itself if it has none, and its score with it.
 #[pyfunction]
 pub(crate) fn stand_for<'py>(
     py: Python<'py>,

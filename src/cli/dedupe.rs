@@ -35,13 +35,13 @@ pub(super) struct DedupeArgs {
     /// Write the records that no other stands for as they came, and leave the others out
     #[arg(long)]
     drop: bool,
-    /// Write the words that a duplicate shares with the record that stands for it, as `shared`
+    /// Write, as `shared`, the words that a duplicate has in common with its kept record
     #[arg(long)]
     explain: bool,
     /// File for all pairs found, by the numbers of their records
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// Put this before the names of added fields
+    /// Prefix of the names of added fields
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) struct DedupeArgs {
     /// themselves [default: the threshold less 0.07 by `auto`, 0.01 by a vector method, 0.1 by others]
     #[arg(long, value_name = "COSINE", value_parser = share)]
     floor: Option<f32>,
-    /// Memory for vectors, texts and what is sorted; what does not fit lies on disk
+    /// Memory for vectors, texts and sorting; data that does not fit is written to disk
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = memory)]
     memory: usize,
     /// Folder for what lies on disk [default: that of -o]
@@ -119,5 +119,5 @@ fn refused(error: DedupeError) -> Failure {
     }
 }
 
-/// The help text of `--memory` says 1 GiB.
+// The help text of `--memory` states 1 GiB.
 const _: () = assert!(MEMORY == 1 << 30);

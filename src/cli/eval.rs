@@ -47,7 +47,7 @@ struct Shared {
     files: Vec<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
-    /// Methods, separated by commas; `all` that the model can serve, `none`
+    /// Methods, separated by commas; `all`: each method that the model can serve; `none`
     #[arg(long, value_delimiter = ',', default_value = "all")]
     methods: Vec<String>,
     /// Measures of vector methods, separated by commas [default: each method's own]

@@ -177,11 +177,11 @@ fn refused(error: EventsError) -> Failure {
 
 #[derive(Debug, Args)]
 pub(super) struct FollowArgs {
-    /// Texts that are looked back at
+    /// Number of preceding texts that each text is compared with
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, MAX_LAST as u64))]
     last: usize,
-    /// How much earlier or later near texts may be, as 30s, 15m, 24h or 7d [default: at any time]
+    /// Maximum time between a text and its neighbours, as 30s, 15m, 24h or 7d [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
     /// Method whose vectors find the nearest
@@ -213,7 +213,7 @@ pub(super) struct FollowArgs {
     /// What becomes of the nearest that say the opposite of a text [default: they stay]
     #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
     opposes: Option<OpposedPolicy>,
-    /// Which of those are left out by --opposes [default: without_names]
+    /// Which opposed texts --opposes leaves out [default: without_names]
     #[arg(long, value_name = "KINDS", value_parser = choice::<Opposites>(), requires = "opposes")]
     opposites: Option<Opposites>,
 }

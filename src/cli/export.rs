@@ -20,8 +20,8 @@ pub(super) struct ExportArgs {
     /// Folder to write, which must be new or empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Element type of the rows; int8 has a scale a row, which sentence-transformers reads from
-    /// version 6 on
+    /// Element type of the rows; int8 has a scale for each row, which needs sentence-transformers 6 or
+    /// later
     #[arg(long, value_parser = choice::<Dtype>(), default_value = "f32")]
     dtype: Dtype,
     /// Entries for unlisted words that a suffix rule leads to a listed one [default: all for

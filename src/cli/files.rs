@@ -134,7 +134,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Does the work on as many threads as were asked for.
+    /// Runs the work on the requested number of threads.
     pub(super) fn on_threads<T: Send>(
         &self,
         work: impl FnOnce() -> T + Send,
@@ -144,7 +144,7 @@ impl Reading {
     }
 }
 
-/// The file to write; `-` is standard output, as where none is named.
+/// Returns the file to write; `None`, standard output, if no file or `-` is named.
 pub(super) fn file(output: Option<PathBuf>) -> Option<PathBuf> {
     output.filter(|path| path.as_os_str() != "-")
 }

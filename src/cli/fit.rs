@@ -24,7 +24,7 @@ pub(super) struct FitArgs {
     /// Fixed universe of fbow-jaccard to make of the vocabulary, as axes:K or centroids:K
     #[arg(long, value_name = "KIND:K", group = "sections")]
     universe: Option<UniverseChoice>,
-    /// Words that negate, opposites and numbers, for polarity-blend
+    /// File of negating words, opposites and numbers, for polarity-blend
     #[arg(long, value_name = "FILE", group = "sections")]
     polarity: Option<PathBuf>,
     /// Names, for polarity-blend; lines without counted words, as `same` lines of one's own, are added to the

@@ -1,4 +1,4 @@
-//! The machine as settings and their checks see it: files, the environment, limits, models.
+//! What settings and their checks read from the machine: files, the environment, limits, models.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;

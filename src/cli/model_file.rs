@@ -21,7 +21,7 @@ fn model_file() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The model file that a command measures, or that it learns for.
+/// The model file that a command evaluates or trains.
 #[cfg(any(feature = "eval", feature = "train"))]
 #[derive(Debug, Args)]
 pub(super) struct ModelArgs {

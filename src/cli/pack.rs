@@ -51,7 +51,7 @@ pub(super) struct PackArgs {
     #[arg(long, value_name = "PRESET", default_value = "plain",
           value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
     normalisation: String,
-    /// Lower-case the words; the first of two that become equal is kept
+    /// Lower-case the words; of words that become equal, keep the first
     #[arg(long)]
     lower: bool,
     /// Vectors of words that are not in the vocabulary [default: the format's rule, else skip]
@@ -84,13 +84,13 @@ pub(super) struct PackArgs {
     /// What the documents of --corpus are
     #[arg(long, value_parser = choice::<Documents>(), default_value = "line")]
     documents: Documents,
-    /// Words that negate, opposites and numbers, for polarity-blend
+    /// File of negating words, opposites and numbers, for polarity-blend
     #[arg(long, value_name = "FILE")]
     polarity: Option<PathBuf>,
     /// Duplicate words: keep the first, or stop
     #[arg(long, value_parser = choice::<FlawedRows>(), default_value = "drop")]
     duplicates: FlawedRows,
-    /// Rows with NaN or infinity, or too long to calculate with: drop, or stop
+    /// Rows with NaN or infinity, or whose norm overflows: drop, or stop
     #[arg(long, value_parser = choice::<FlawedRows>(), default_value = "refuse")]
     non_finite: FlawedRows,
     /// Words that are not UTF-8

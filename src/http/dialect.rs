@@ -1,4 +1,4 @@
-//! The dialects of the service: its own, and those of servers whose clients exist already. The
+//! The dialects of the service: its own, and the dialects of other servers, for their clients. The
 //! module `compatible` has the routes of each.
 
 /// A format of bodies and errors.

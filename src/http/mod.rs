@@ -87,6 +87,6 @@ pub mod work {
 pub use app::App;
 pub use net::{ConnectionMetrics, Listener, Peer};
 pub use registry::Models;
-pub use router::document;
+pub use router::openapi_document;
 pub use serve::{ServeError, serve};
 pub use settings::{NamedModel, Settings};

@@ -33,7 +33,7 @@ use crate::http::{api, compatible, openapi};
 const MIN_COMPRESSED: u64 = 1 << 10;
 
 /// The document of the whole API, whatever models a server has.
-pub fn document() -> Value {
+pub fn openapi_document() -> Value {
     openapi::document(documented(&Settings::default().dialects))
 }
 

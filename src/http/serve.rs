@@ -137,8 +137,8 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     }
 }
 
-/// Listens on the public address, and on the operators' own if there is one. Nothing is answered
-/// unless both succeed.
+/// Listens on the public address, and on the operators' address if there is one. The server answers
+/// nothing unless both succeed.
 fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, ServeError> {
     let settings = &app.settings;
     let bind = |address| {

@@ -15,7 +15,7 @@ export interface Options {
   /** What vectors are compared by; that of the method if not said. */
   measure?: Measure;
   /**
-   * Whether a text that says the opposite of the other is less alike for it; as the method does if not said. Such
+   * Whether opposed meaning lowers the score of two texts. Default: as the method does. Such
    * texts are not `related`, unless opposites are ignored.
    */
   opposites?: Opposites;
@@ -63,7 +63,7 @@ export interface EventOptions {
   method?: string;
   /** A method that scores the nearest once more, or `none`. */
   second?: string;
-  /** Number of texts that are looked back at, at most 100,000. */
+  /** Number of preceding texts that each text is compared with, at most 100,000. */
   last?: number;
   /** How much earlier near texts may be, in milliseconds. */
   within?: number;

@@ -11,7 +11,7 @@ pub(crate) enum Problem {
     Model(ModelError),
     /// The engine says so, of texts that are called like this.
     Query(QueryError, fn(Place) -> Named),
-    /// A setting has no such value.
+    /// A setting got a value that it does not allow.
     Setting(String),
 }
 

@@ -11,7 +11,7 @@ use crate::Answer;
 use crate::error::Problem;
 use crate::question::Question;
 
-/// Most texts that are looked back at: their vectors take 100 MB of the module's memory.
+/// Maximum number of preceding texts to compare with: their vectors take 100 MB of the module's memory.
 const MAX_LAST: usize = 100_000;
 
 /// Columns, a row a text: the first text of its event, its nearest or null, the score, and whether it begins

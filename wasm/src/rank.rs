@@ -26,7 +26,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         Some(likes) => liked(likes, &question.texts)?,
     };
     let asked = RankQuestion {
-        // Scores have single precision; so a score reaches the number that it is printed as.
+        // Scores have single precision; rounding the limit lets a score reach the number that it is printed as.
         min_score: asked.min_score.map(|least| least as f32),
         page,
         ..RankQuestion::new(ranked_for, question.query)

@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::wire;
 use crate::wire::Connection;
 
-/// Within which the server must have forgotten every peer that is gone.
+/// Time within which the server must forget every peer that is gone.
 const FORGET: Duration = Duration::from_secs(90);
 /// Connections frozen in each state.
 const FROZEN: usize = 10;
@@ -66,7 +66,7 @@ async fn harmless(ground: &Ground, server: &Server, report: &mut Report) -> anyh
     Ok(())
 }
 
-/// Networks that cut: nothing is asked of the answers, but nothing may be held for ever.
+/// Cuts connections: answers may be lost, but the server must not hold anything for ever.
 async fn harmful(
     ground: &Ground,
     server: &Server,

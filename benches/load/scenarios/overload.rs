@@ -152,7 +152,7 @@ async fn large(ground: &Ground, report: &mut Report, wait: Wait) -> anyhow::Resu
     let grown = mebibytes(most.get().saturating_sub(idle));
     report.figure("memory over idle, at most", grown, "MiB", Bar::AtMost(64.0));
     watcher.abort();
-    // Once it is over it no longer holds the server, however it ended.
+    // After this task has ended, well or not, it no longer holds the server.
     let _ = watcher.await;
     match Rc::into_inner(server) {
         Some(server) => stop(server, report).await,
@@ -211,7 +211,7 @@ fn tell_cores(run: &str, usage: &Usage, report: &mut Report) {
     }
 }
 
-/// Requests of one pair: peak goodput is kept; latency is told, not bounded.
+/// Sends requests of one pair: goodput must stay at its peak; latency is reported, not bounded.
 async fn small(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let server = Server::start(&ground.launch).await?;
     let load = ground.load(&server, CONNECTIONS);
@@ -232,7 +232,7 @@ async fn small(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     stop(server, report).await
 }
 
-/// Looks at the server's memory ten times a second and keeps the most it saw.
+/// Reads the server's memory ten times a second and keeps the largest reading.
 fn watch_memory(server: &Rc<Server>) -> (Rc<Cell<u64>>, JoinHandle<()>) {
     let most = Rc::new(Cell::new(0));
     let (seen, server) = (Rc::clone(&most), Rc::clone(server));

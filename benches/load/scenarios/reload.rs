@@ -19,7 +19,7 @@ const ROUNDS: usize = 200;
 /// Least seconds of load, in which so many reloads fit.
 const SECONDS: f64 = 20.0;
 
-/// Two models with different answers, a place where one of them is served from, and who knows both.
+/// Two models with different answers, the path from which one of them is served, and an oracle for both.
 pub struct Swap {
     /// The server's flags, with the place as its model.
     pub launch: Launch,

@@ -22,7 +22,7 @@ const ROOM_S: f64 = 3.0;
 /// When the scenario gives up waiting.
 const BOUND_S: f64 = 45.0;
 
-/// The request for a large answer.
+/// Returns a request whose answer is large.
 pub fn large_answer(ground: &Ground) -> Vec<u8> {
     let texts = ground.texts.sentences(0, TEXTS);
     let body = serde_json::json!({ "texts": texts, "method": "avg-cos" }).to_string();

@@ -15,7 +15,7 @@ use crate::wire;
 
 const CLIENTS: u64 = 64;
 const TEXTS: usize = 10_000;
-/// What the server may take beside the memory that is set aside.
+/// Memory that the server may take in addition to the memory set aside for answers.
 const BESIDE_MIB: f64 = 64.0;
 
 /// Runs it.

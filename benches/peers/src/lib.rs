@@ -29,7 +29,7 @@ impl Turn {
         Self { nanos: start.elapsed().as_nanos(), mean: mean(&scores) }
     }
 
-    /// Times a pass whose results are something else, scored when the clock has stopped.
+    /// Times a pass that makes results of another type; `scores` scores them after the clock has stopped.
     pub fn making<T>(pass: impl FnOnce() -> T, scores: impl FnOnce(T) -> Vec<f32>) -> Self {
         let start = Instant::now();
         let made = std::hint::black_box(pass());
@@ -42,7 +42,7 @@ fn mean(scores: &[f32]) -> f64 {
     scores.iter().map(|&score| f64::from(score)).sum::<f64>() / scores.len().max(1) as f64
 }
 
-/// The arguments, of which there must be as many as are named.
+/// Returns the command's arguments; stops with an error unless there is one for each name.
 pub fn arguments<const N: usize>(names: [&str; N]) -> [String; N] {
     let given: Vec<String> = std::env::args().skip(1).collect();
     given.try_into().unwrap_or_else(|_| panic!("usage: {}", names.join(" ")))
@@ -76,7 +76,7 @@ fn read_pairs(path: &Path) -> Vec<Pair> {
     text.lines().map(pair).collect()
 }
 
-/// Cosine in the plainest way; 0 where there is no direction.
+/// Returns the cosine, computed in the plainest way; 0 if a vector has no direction.
 pub fn cosine(one: &[f32], other: &[f32]) -> f32 {
     let norms = dot(one, one).sqrt() * dot(other, other).sqrt();
     if norms > 0.0 { dot(one, other) / norms } else { 0.0 }

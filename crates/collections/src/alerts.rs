@@ -487,7 +487,7 @@ mod tests {
         put(vec![item("d", 5, "d", 2, true)]);
         assert_eq!(read(&mut of_now).iter().map(short).collect::<Vec<_>>(), ["Begun d 2 d"]);
         assert_eq!(told(of_now), [""; 0]);
-        // The position of a reader whose item has left is the item's time.
+        // If the item at a reader's position was removed, the reader continues from the item's time.
         let mut late = reader(Start::After(all[2].cursor.clone()));
         assert!(!late.has_gap());
         news.remove(&["c"], 9).unwrap();

@@ -129,8 +129,8 @@ impl<'de> Deserialize<'de> for AttributeChanges {
 
 type ByNames<V> = Box<[(Box<str>, V)]>;
 
-/// Named values in order. Reading stops at the first beyond the limit, so memory is bounded however
-/// long the object is.
+/// Reads an object's named values in order. Reading stops at the first value beyond the limit, so
+/// memory is bounded however long the object is.
 fn by_name<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
     most: usize,

@@ -87,7 +87,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..16)
 }
 
-/// Attributes, some of which differ only in kind or in the last digit.
+/// Returns one of several sets of attributes, some of which differ only in kind or in the last digit.
 fn attributes(choice: usize) -> Value {
     match choice {
         0 => json!({}),
@@ -389,14 +389,14 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
 }
 
 pub(super) fn engine() -> SharedEngine {
-    struct Held(Engine);
-    impl AsRef<Engine> for Held {
+    struct OwnedEngine(Engine);
+    impl AsRef<Engine> for OwnedEngine {
         fn as_ref(&self) -> &Engine {
             &self.0
         }
     }
     let model = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors"));
-    SharedEngine::share(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
+    SharedEngine::share(Arc::new(OwnedEngine(Engine::open(model, &Default::default()).unwrap())))
 }
 
 /// Runs the same steps on a home, which `open` reopens before some of them, and on a home in

@@ -38,7 +38,7 @@ pub enum CollectionError {
     NoEvent,
     #[error("{problem}")]
     EventChange {
-        /// JSON pointer to the list that names them.
+        /// JSON pointer to the list that names the items.
         field: &'static str,
         index: Option<usize>,
         problem: &'static str,

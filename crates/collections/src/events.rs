@@ -17,7 +17,7 @@ pub(crate) const MAX_COUNTED: u64 = (i64::MAX / 2) as u64;
 
 #[derive(Debug)]
 pub struct EventItems<'i> {
-    /// The name of the item that it began with, which may have left the collection.
+    /// The name of the event: the id of its first item, which may have left the collection.
     pub id: &'i str,
     /// By time; items of the same time in the order in which they were added.
     pub items: Vec<&'i Arc<Item>>,
@@ -153,8 +153,8 @@ impl EventChange {
         after.saturating_sub(before)
     }
 
-    /// Which items move where, given all items of [`events`](Self::events) in the order in which
-    /// they were added. `at` is the moment, which no other merge of the collection has.
+    /// Returns which items move to which event, given all items of [`events`](Self::events) in the order in
+    /// which they were added. `at` is the time of the change; no other merge of the collection has it.
     pub(super) fn moves(
         &self,
         members: &[Member<'_>],
@@ -308,7 +308,7 @@ mod tests {
             let ids = ids.iter().map(|id| (*id).into()).collect();
             told(EventChange::Split { event: event.into(), ids })
         };
-        // Five of the seven items of `a` have left.
+        // Event `a` had seven items; `rest` lists those that the merge still has to move.
         let rest = &members[..4];
         let all = EventChange::Merge { into: "a".into(), events: vec!["b".into()] };
         let sizes: Vec<u64> = all.moves(rest, 0).unwrap().iter().map(|one| one.size).collect();

@@ -31,7 +31,7 @@ pub(super) enum Comparison {
     /// Missing, or equal to none of these.
     NotIn(Values),
     Exists(bool),
-    /// A comparison with this value; only a value of the same kind passes.
+    /// Compares an attribute with a value; only a value of the same kind passes.
     Beside(Side, Attribute),
 }
 

@@ -24,7 +24,7 @@ pub struct Pending(pub(crate) Option<(Arc<Lasting>, u64)>);
 pub trait Home: Debug + Send + Sync {
     fn limits(&self) -> &Limits;
 
-    /// Whether every call waits for another machine, so that no computing thread may make one.
+    /// Whether every call waits for another machine; computing threads must then make no call.
     fn is_remote(&self) -> bool {
         false
     }
@@ -88,7 +88,7 @@ pub trait Home: Debug + Send + Sync {
     /// serves reads, and refuses changes.
     fn hand_over(&self) {}
 
-    /// Statistics of the calls to the database, if the collections are in one.
+    /// Returns statistics of the calls to the database, if a database stores the collections.
     fn calls(&self) -> Option<CallCounts> {
         None
     }
@@ -271,7 +271,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    pub(super) fn all(items: Vec<(u64, Arc<Item>)>) -> Self {
+    pub(super) fn complete(items: Vec<(u64, Arc<Item>)>) -> Self {
         Self { meant: items.len(), items }
     }
 }
@@ -343,10 +343,10 @@ pub struct Applied {
     pub replaced: usize,
     pub patched: usize,
     pub removed: usize,
-    /// Items that left because newer ones took their room, or because the collection's clock passed
-    /// their time.
+    /// Number of items that were removed because newer items took their room, or because the collection's
+    /// clock passed their time.
     pub left: usize,
-    /// Added items that were already too old for the collection, and are not shown.
+    /// Number of added items that were already too old for the collection, and are not shown.
     pub expired: usize,
 }
 

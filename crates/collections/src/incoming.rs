@@ -169,7 +169,7 @@ enum OutgoingEvent<'i> {
 }
 
 impl<'i> Outgoing<'i> {
-    /// With the event's name alone.
+    /// Turns a stored item into an incoming item that has the event's name and no other data of the event.
     pub fn new(item: &'i Item) -> Self {
         let event = item.event.as_ref().map(|event| OutgoingEvent::Name(&event.id));
         Self { event, ..Self::whole(item) }

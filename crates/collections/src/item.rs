@@ -53,7 +53,7 @@ pub struct Event {
     pub score: Option<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Box<str>>,
-    /// The event of this item before the last merge or split that moved it or counts it otherwise.
+    /// The event of this item before the last merge or split that changed its event or its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Box<str>>,
     /// When that event was merged into this event, in milliseconds since 1970. Of several events that are
@@ -85,7 +85,7 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemProblem {
     pub field: &'static str,
-    /// The reason, without any of the caller's text.
+    /// The reason; it quotes nothing of the caller's text.
     pub what: String,
     pub too_long: bool,
 }

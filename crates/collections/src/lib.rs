@@ -68,7 +68,7 @@ pub use vectors::Vectors;
 /// The error of a build without the feature `postgres` when a database is configured.
 pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
 
-/// Milliseconds since 1970, by the machine's clock, right or wrong.
+/// Returns the milliseconds since 1970 by the machine's clock, even if the clock is wrong.
 #[expect(clippy::disallowed_methods, reason = "items have the wall clock's time")]
 pub fn now() -> i64 {
     let milliseconds = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);

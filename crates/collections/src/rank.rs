@@ -44,7 +44,7 @@ impl LikedBy<'_> {
 }
 
 impl NamedItems {
-    pub fn find(
+    pub fn find_liked_items(
         collection: &dyn Collection,
         liked: &[LikedBy<'_>],
         now: i64,
@@ -80,7 +80,7 @@ impl NamedItems {
         self.items.iter().flatten().map(|item| &*item.id)
     }
 
-    /// The index in the question of an item that was found.
+    /// Returns the index in the question of a found item.
     pub fn place(&self, of_found: usize) -> usize {
         self.missing.iter().fold(of_found, |place, missing| place + usize::from(*missing <= place))
     }
@@ -139,8 +139,8 @@ pub fn ranks(question: &mut Question<'_>, liked: &NamedItems, boosts: Option<&It
     boosts.is_some() || !question.asked.is_nothing()
 }
 
-/// Whether stored vectors of a collection in this process are used. A shortlist reads texts
-/// instead, because its items lie in nearly all blocks of stored vectors.
+/// Whether a ranking uses the vectors that this process stores. A shortlist's items are read as texts
+/// instead, because they lie in nearly all blocks of stored vectors.
 pub fn ranks_kept(engine: &Engine, question: &Question<'_>) -> bool {
     question.fusion.is_none() && engine.ranks_kept(&question.query)
 }

@@ -143,7 +143,7 @@ pub(super) trait GivesWay: Debug + Send + Sync {
 pub struct Budget {
     used: AtomicUsize,
     limit: usize,
-    /// Holders, of all collections, that free memory for items.
+    /// Caches of all collections that give up memory when items need it.
     holders: Mutex<Vec<Weak<dyn GivesWay>>>,
 }
 

@@ -2,11 +2,11 @@
 
 use cognate::Method;
 
-/// Largest collection whose items are all scored by fusions, whose shortlists also have the best by
-/// an index, and by methods whose best items are nearly all on a shortlist.
-pub const MAX_READ: usize = 5_000;
+/// Largest collection whose items are all scored by a fusion (its shortlist also has the best items by
+/// an index), or by a method whose best items are nearly all on a shortlist.
+pub const MAX_SCORED_WITH_GOOD_SHORTLIST: usize = 5_000;
 /// Largest collection whose items are all scored by other methods.
-pub const MAX_SCORED: usize = 200_000;
+pub const MAX_SCORED_OTHERWISE: usize = 200_000;
 /// Default length of a shortlist.
 pub const SHORTLIST_LENGTH: usize = 1_000;
 pub const LONGEST_SHORTLIST: usize = 100_000;
@@ -38,7 +38,11 @@ fn follows_vectors(method: Method) -> bool {
 /// The default length of the shortlist of a collection with this many items, whose texts are read;
 /// `None` if all are scored. It is at least `results`; `method` is `None` for a fusion.
 pub fn usual_shortlist(items: usize, results: usize, method: Option<Method>) -> Option<usize> {
-    let most = if method.is_none_or(follows_vectors) { MAX_READ } else { MAX_SCORED };
+    let most = if method.is_none_or(follows_vectors) {
+        MAX_SCORED_WITH_GOOD_SHORTLIST
+    } else {
+        MAX_SCORED_OTHERWISE
+    };
     let length = SHORTLIST_LENGTH.max(results.saturating_mul(SPARE)).min(LONGEST_SHORTLIST);
     (items > most.max(length)).then_some(length)
 }
@@ -48,16 +52,17 @@ mod tests {
     use cognate::Method;
 
     use crate::shortlist::{
-        LONGEST_SHORTLIST, MAX_READ, MAX_SCORED, SHORTLIST_LENGTH, usual_shortlist,
+        LONGEST_SHORTLIST, MAX_SCORED_OTHERWISE, MAX_SCORED_WITH_GOOD_SHORTLIST, SHORTLIST_LENGTH,
+        usual_shortlist,
     };
 
     #[test]
     fn large_collections_have_one_and_smaller_ones_where_it_misses_little() {
         let length = Some(SHORTLIST_LENGTH);
         for (method, most) in [
-            (Some(Method::PolarityBlend), MAX_READ),
-            (None, MAX_READ),
-            (Some(Method::Bm25), MAX_SCORED),
+            (Some(Method::PolarityBlend), MAX_SCORED_WITH_GOOD_SHORTLIST),
+            (None, MAX_SCORED_WITH_GOOD_SHORTLIST),
+            (Some(Method::Bm25), MAX_SCORED_OTHERWISE),
         ] {
             assert_eq!(usual_shortlist(most, 10, method), None);
             assert_eq!(usual_shortlist(most + 1, 10, method), length);

@@ -249,7 +249,7 @@ impl HeldWindow {
             && self.fingerprint == engine.model().fingerprint()
     }
 
-    /// Marks the window as complete for a revision and the number of the next item.
+    /// Records that the window is complete for this revision and this number of the next item.
     pub(super) fn is_of(&mut self, revision: u64, next: u64) {
         (self.revision, self.next) = (revision, next);
     }
@@ -287,7 +287,7 @@ impl HeldWindow {
         Ok(self.pay(turn)?)
     }
 
-    /// The items that [`fill`](Self::fill) takes in.
+    /// Returns the items that [`fill`](Self::fill) adds to the window.
     pub(super) fn read(
         &self,
         turn: &mut dyn Following,
@@ -299,8 +299,8 @@ impl HeldWindow {
         turn.last(self.settings().limits.last, &which, at, cancel)
     }
 
-    /// Takes in the items that were added to the collection since. Returns whether the window then
-    /// equals a rebuilt one, where items from before `oldest` expired.
+    /// Adds to the window the items that the collection got meanwhile. Returns whether the window then
+    /// equals a rebuilt window; items from before `oldest` have expired.
     pub(super) fn catch_up(
         &mut self,
         turn: &mut dyn Following,

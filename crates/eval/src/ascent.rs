@@ -254,7 +254,7 @@ mod tests {
         Topic { documents, grades: grades.to_vec(), ..Topic::default() }
     }
 
-    fn labels() -> Judged {
+    fn no_labels() -> Judged {
         Judged::read(&[]).unwrap()
     }
 
@@ -272,13 +272,13 @@ mod tests {
                 scored(&list.iter().map(|row| of(row.2)).collect::<Vec<_>>()),
             ];
             let (topic, both) = (topic(&grades), [&columns[0], &columns[1]]);
-            let Some(lesson) = TrainingQuery::new(&topic, &both, &labels()) else { return Ok(()) };
+            let Some(lesson) = TrainingQuery::new(&topic, &both, &no_labels()) else { return Ok(()) };
             let weights = [f64::from(share) / 4.0, 1.0 - f64::from(share) / 4.0];
             let scores = both.map(|scored| &scored.scores);
             let together = combine(FuseBy::Zscore, &scores, &weights);
             prop_assert!(together.iter().all(|score| !score.is_nan()));
             let run = topic.documents.iter().cloned().zip(together).collect();
-            let judged = labels().grades(&topic).unwrap();
+            let judged = no_labels().grades(&topic).unwrap();
             let expected = JudgedRanking::of_run(run, &judged).unwrap().average_precision();
             let mut ascent = Ascent::new(std::slice::from_ref(&lesson), &[0.5, 0.5]);
             ascent.weights = weights.to_vec();
@@ -299,7 +299,7 @@ mod tests {
             };
             let columns = [scored(&tell(noise())), scored(&noise()), scored(&tell(noise()))];
             let columns: Vec<&Scored> = columns.iter().collect();
-            lessons.extend(TrainingQuery::new(&topic(&grades), &columns, &labels()));
+            lessons.extend(TrainingQuery::new(&topic(&grades), &columns, &no_labels()));
         }
         let (weights, map) = ascend(&lessons, 3, 1);
         assert!(weights[1] < 0.1 && weights[0] > 0.3 && weights[2] > 0.3, "{weights:?}");

@@ -100,7 +100,7 @@ fn stem(path: &Path) -> String {
     if stem.is_empty() { name } else { stem.to_owned() }
 }
 
-/// A text that the engine accepts. Blank texts pass; they count as unscored later.
+/// Refuses a text that the engine would refuse. Blank texts pass; they count as unscored later.
 fn text<'r>(field: &'r str, name: &str) -> Result<&'r str, String> {
     match TextLimits::DEFAULT.check_text(field, TextPlace::Query) {
         Err(QueryError::TextTooLong { unit, limit, actual, .. }) => {

@@ -33,7 +33,7 @@ pub struct RankingOptions {
     pub files: Vec<PathBuf>,
     /// Files of judgements; if empty, the files' labels are used.
     pub qrels: Vec<PathBuf>,
-    /// Columns of numbers that are measured as rankings, too.
+    /// Columns of numbers that are evaluated as rankings in addition to the methods.
     pub columns: Vec<String>,
     pub at: Vec<usize>,
     pub choice: Choice,
@@ -80,7 +80,7 @@ pub struct RankingResult {
     pub by_query: Vec<f64>,
 }
 
-/// The probabilities of a mean difference at least as large by chance.
+/// For each measure the probability that chance alone gives a mean difference at least as large.
 #[derive(Debug, Clone, Serialize)]
 pub struct PValues {
     pub map: f64,
@@ -163,7 +163,7 @@ fn file(
     })?;
     let results = scoring::map("intervals", &places, |&method| {
         let baseline = (method != field.baseline).then(|| &by_query[field.baseline]);
-        let mut result = figures(&by_query[method], baseline, options);
+        let mut result = metrics(&by_query[method], baseline, options);
         result.method = field.contenders[method].name.clone();
         result.unscored = scored[method].iter().map(|topic| topic.unscored).sum();
         result.truncated = scored[method].iter().map(|topic| topic.truncated).sum();
@@ -192,7 +192,7 @@ fn judge(
     Some(figures)
 }
 
-fn figures(
+fn metrics(
     by_query: &ByQuery,
     baseline: Option<&ByQuery>,
     options: &RankingOptions,

@@ -41,7 +41,7 @@ pub trait Figures: Serialize {
     /// All tables; the summary comes first.
     fn tables(&self) -> Vec<Table>;
 
-    /// Adds the figures, given their tables, to a page.
+    /// Adds the report's plots and its tables to a page.
     fn fill(&self, page: &mut Page, tables: Vec<Table>, baseline: &str);
 
     fn criterion(&self) -> &'static str;

@@ -141,7 +141,7 @@ fn score_topic(
     Ok(scored)
 }
 
-/// A topic's scores by a fused method, in the double precision that it ranks by.
+/// Returns a topic's scores by a fused method, in the double precision by which the method ranks.
 fn score_fused(
     engine: &Engine,
     fusion: &Fusion,

@@ -55,7 +55,7 @@ pub enum View {
 #[derive(Debug, Clone, Serialize)]
 pub struct StsFigures {
     pub view: View,
-    /// One for each file, or in [`View::Mteb`] one for each year.
+    /// A subtask for each file; in [`View::Mteb`], for each year.
     pub subtasks: Vec<Subtask>,
     /// One for each year from 2012 to 2016 that a file name begins with.
     pub years: Vec<Year>,

@@ -155,7 +155,7 @@ impl Unpacked {
         stored.taken.saturating_sub(buffered as u64)
     }
 
-    /// BLAKE3 of all stored bytes. Bytes that were not yet read are consumed.
+    /// Returns the BLAKE3 of all stored bytes. Reads the bytes that were not read yet.
     pub(super) fn digest(&mut self) -> Result<blake3::Hash> {
         let stored = match self {
             Self::Plain(stored) => stored,

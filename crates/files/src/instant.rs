@@ -72,14 +72,14 @@ pub fn written_span(milliseconds: i64) -> String {
     format!("{}{unit}", seconds / length)
 }
 
-const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
+const SNOWFLAKE_EPOCH_MS: i64 = 1_288_834_974_657;
 
 /// Milliseconds since 1970 from the upper bits of a Twitter id. Ids before November 2010 were
 /// consecutive numbers without a time: `None`.
 pub fn of_snowflake(id: &str) -> Option<i64> {
     let number: i64 = id.trim().parse().ok().filter(|&number: &i64| number > 0)?;
     // The consecutive numbers stayed below this number.
-    (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKES_FROM))
+    (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKE_EPOCH_MS))
 }
 
 /// A time in RFC 3339, in UTC to the second; empty for years that RFC 3339 cannot express.
@@ -94,8 +94,8 @@ pub fn written(milliseconds: i64) -> String {
     parts.unwrap_or_default()
 }
 
-/// As [`written`], with milliseconds if it is not a whole second, and as a number of milliseconds
-/// if RFC 3339 cannot express the year: [`milliseconds`] restores the exact value.
+/// Returns what [`written`] returns, with milliseconds unless the second is whole, or a number of
+/// milliseconds if RFC 3339 cannot express the year: [`milliseconds`] restores the exact value.
 pub fn written_exactly(milliseconds: i64) -> String {
     let second = written(milliseconds);
     match (second.strip_suffix('Z'), milliseconds.rem_euclid(1000)) {

@@ -1,4 +1,4 @@
-//! A progress bar with rate and remaining time on a terminal; nothing without one.
+//! Shows a progress bar with rate and remaining time, if standard error is a terminal.
 
 #[cfg(feature = "bars")]
 use std::io::IsTerminal;
@@ -13,7 +13,7 @@ use crate::input::Input;
 
 static HIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// Shows no bars from here on.
+/// Hides all progress bars from now on.
 pub fn hide() {
     HIDDEN.store(true, Ordering::Relaxed);
 }

@@ -131,7 +131,7 @@ pub fn add_judgements(rows: &mut Rows, judgements: &mut Judgements) -> Result<()
     Ok(())
 }
 
-/// A grade. NIST marks spam by negative numbers, which trec_eval treats as not relevant.
+/// Reads a grade. NIST marks spam by negative grades, which trec_eval treats as not relevant.
 fn grade(field: &str, name: &str) -> Result<u32, String> {
     let wrong = || format!("{name}: expected a whole number, found `{}`", short(field));
     let value: i64 = field.trim().parse().map_err(|_| wrong())?;

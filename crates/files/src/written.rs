@@ -16,7 +16,7 @@ const FRAME: usize = 4 << 20;
 pub enum Written {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
-    /// The file, and the bytes of the next frame.
+    /// A compressed file: the writer, and the bytes of the next frame.
     Zstd(BufWriter<File>, Vec<u8>),
 }
 

@@ -54,8 +54,8 @@ fn quantise(row: &[f32], out: &mut [u8]) -> (f32, f32) {
     for (numbers, bytes) in row.chunks(LANES).zip(out.chunks_mut(LANES)) {
         for ((&number, byte), error) in numbers.iter().zip(bytes).zip(&mut errors) {
             let scaled = number / scale;
-            // The largest number below a half: truncation then rounds as `round` does, which is a
-            // call on processors without an instruction for it.
+            // Adding the largest number below a half and truncating rounds as `round` does, which is a slow
+            // call on processors that have no instruction for it.
             let nearest = (scaled + 0.499_999_97_f32.copysign(scaled)) as i32;
             let nearest = nearest.clamp(-127, 127);
             *byte = (nearest + 128) as u8;
@@ -93,7 +93,7 @@ impl Shelf {
         self.put_probe(place, &Probe::new(row));
     }
 
-    /// Stores a row that is a query as well.
+    /// Stores a query as a row.
     pub fn put_probe(&mut self, place: usize, probe: &Probe) {
         let (block, lane) = (place / BLOCK, place % BLOCK);
         let block = &mut self.bytes[block * BLOCK * self.dims..(block + 1) * BLOCK * self.dims];

@@ -155,7 +155,7 @@ pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
     gram_of(Packed { values: a, dims }, dims, out);
 }
 
-/// The products of rows that lie anywhere in memory.
+/// Writes the products of all pairs of rows, which may lie anywhere in memory.
 pub fn gram_of(rows: impl Rows, dims: usize, out: &mut Vec<f32>) {
     out.resize(rows.count() * rows.count(), 0.0);
     simd::gram(rows, dims, out);

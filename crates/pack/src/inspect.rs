@@ -188,7 +188,7 @@ pub(crate) fn norms(model: &Model) -> Vec<f32> {
     ids.map(|id| vectors.row(id).map_or(0.0, vector::norm)).collect()
 }
 
-/// The `most` words nearest to `row` by cosine, best first, without the word itself.
+/// Returns the `most` words nearest to `row` by cosine, best first, without the row's own word.
 pub(crate) fn nearest(
     model: &Model,
     norms: &[f32],

@@ -2,8 +2,8 @@
 //! confidence intervals", 1987; Efron and Tibshirani, "An introduction to the bootstrap", 1993,
 //! section 14.3).
 //!
-//! It knows resampled statistics and not what they measure. Differences of the correlations of STS
-//! evaluation have a faster way to the same formula, [`Bootstrap::of_pearson_difference`].
+//! This module resamples any statistic and does not know what it measures. For differences of Pearson
+//! correlations, [`Bootstrap::of_pearson_difference`] computes the same interval faster.
 
 use cognate_kernels::random::Random;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Bootstrap {
 }
 
 impl Default for Bootstrap {
-    /// 10,000 resamples and a 95 % interval, as the published tables have them.
+    /// Returns 10,000 resamples and a 95 % interval, which the published tables use.
     fn default() -> Self {
         Self { resamples: 10_000, level: 0.95, seed: 1987 }
     }

@@ -49,8 +49,8 @@ pub fn average_precision(labels: &[bool], scores: &[f64]) -> Option<f64> {
     Some((sum / sweep.positives as f64).clamp(0.0, 1.0))
 }
 
-/// The weights of a positive and a negative, for a share of positives that differs from that of the
-/// labelled set: in a stream one pair in hundreds is related, among labelled pairs often half.
+/// The weights of a positive and a negative pair, for data whose share of positives differs from the
+/// labelled set's: in a stream one pair in hundreds is related, among labelled pairs often half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     pub positive: f64,
@@ -120,7 +120,7 @@ impl Confusion {
         share(self.true_positives as f64, self.false_negatives as f64)
     }
 
-    /// The 95 % interval of the precision, every pair counting as 1.
+    /// Returns the 95 % interval of the precision; every pair counts as 1.
     #[must_use]
     pub fn precision_interval(&self) -> [f64; 2] {
         proportion_interval(self.true_positives, self.true_positives + self.false_positives)
@@ -276,7 +276,7 @@ fn spread(numbers: &[f64]) -> f64 {
     squares / (numbers.len() as f64 - 1.0)
 }
 
-/// Makes at most this many points of a curve from labels and scores.
+/// A function from labels, scores and a maximum number of points to the points of a curve.
 pub type Curve = fn(&[bool], &[f64], usize) -> Option<Vec<(f64, f64)>>;
 
 /// The ROC curve, the shares of accepted negatives and positives, from (0, 0) to (1, 1), of at most `limit` points (but always with both ends),

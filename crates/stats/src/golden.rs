@@ -47,7 +47,7 @@ pub(super) fn check_within(found: f64, expected: f64, tolerance: f64) {
     assert!((found - expected).abs() <= limit, "found {found}, expected {expected}");
 }
 
-/// Fails unless a small probability has the digits of the reference, however small it is.
+/// Panics unless a probability has the digits of the reference, however small the probability is.
 #[track_caller]
 pub(super) fn check_digits(found: f64, expected: &Value) {
     let expected = number(expected);

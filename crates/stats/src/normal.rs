@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use cognate_kernels::elementary::{erfc, exp};
 
-/// The rest of 1/√2 that `FRAC_1_SQRT_2` lacks.
+/// 1/√2 − `FRAC_1_SQRT_2`: the rounding error of that constant.
 const FRAC_1_SQRT_2_REST: f64 = -4.833646656726457e-17;
 
 /// The probability that a standard normal variable is at most `z`. The lower tail keeps its

@@ -51,8 +51,8 @@ impl RunFiles {
         check_outputs(&self.output, &written, read, model)
     }
 
-    /// The checkpoint of this run. `options` and the digests in `data` fix every bit of its
-    /// outcome.
+    /// Returns the checkpoint of this run. Runs with the same `options` and digests in `data` have the
+    /// same outcome, bit for bit.
     pub fn checkpoint(
         &self,
         options: &impl Serialize,
@@ -159,7 +159,7 @@ pub trait Trainer {
     /// Takes steps; `gone` is the share of the run that was done before a step.
     fn step(&mut self, steps: Range<u64>, gone: &(dyn Fn(u64) -> f64 + Sync)) -> StepLoss;
 
-    /// The progress line after some steps; `units` and `time` are those of this process.
+    /// Returns the progress line after some steps; `units` and `time` count this process alone.
     fn describe(&self, loss: &StepLoss, units: u64, time: Duration) -> String;
 
     fn tables(&mut self) -> Vec<(&'static str, &mut [u8])>;
@@ -259,8 +259,8 @@ pub fn created_by() -> String {
     concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// A model's rule for unlisted words, without the parts that need vectors which were not trained
-/// along.
+/// Returns a model's rule for unlisted words, without the parts whose vectors the training did not
+/// change.
 pub(crate) fn without_pieces(unknown: &Unknown) -> Unknown {
     match unknown {
         Unknown::Fallback(rules) => {
@@ -283,7 +283,7 @@ pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     draft.tables.extend(of_base.tables.into_iter().filter(|table| table.name.starts_with(&dotted)));
 }
 
-/// The page about a run that wrote a model, beginning with its facts.
+/// Returns the page about a run that wrote a model; it begins with `facts`.
 pub fn page(head: [&str; 2], written: &Written, facts: &[(&str, String)]) -> Page {
     let [kicker, title] = head;
     let subject = written.path.file_stem().unwrap_or_default().to_string_lossy();

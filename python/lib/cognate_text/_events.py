@@ -48,7 +48,7 @@ class Events(NamedTuple):
 class EventDetector:
     """Joins each text to its event among the texts before it, as `cognate events` does.
 
-    `last` texts are looked back at, and none that is earlier or later by more than `within`, as `"24h"` or a
+    Each text is compared with the `last` texts before it that are at most `within` earlier or later, as `"24h"` or a
     `timedelta`. The `preset` says what is usual: `"topics"` of any size among noise, such as posts by
     keyword or place, or `"stories"` of a few posts each, such as headlines or posts with an address.
     Vectors of `method` find the nearest, the method `second` scores them once more (`None`: none does;

@@ -34,7 +34,7 @@ class ArrowColumn(Protocol):
 #: A column of texts. `None`, NaN, `pandas.NA` and nulls are missing texts.
 Texts: TypeAlias = Iterable[Any] | ArrowStream | ArrowColumn
 Measure: TypeAlias = Literal["cosine", "euclidean"]
-#: Whether a text that says the opposite of the other is less alike for it.
+#: Whether opposed meaning lowers the score of two texts.
 Opposites: TypeAlias = Literal["count", "without_names", "ignore"]
 #: What becomes of a text that is there and cannot be scored.
 Unscored: TypeAlias = Literal["zero", "missing", "error"]
@@ -152,7 +152,7 @@ class Model:
 
     - `method` is one of `methods()`, by any of its names, or `auto` for the model's choice;
     - `measure` is what vectors are compared by, `cosine` or `euclidean`; the method's own if left out;
-    - `opposites` says whether a text that says the opposite of the other is less alike for it: it is
+    - `opposites` says whether opposed meaning lowers the score of two texts: it is
       (`count`, refused for a method that does not count them), is unless they differ in a name alone
       (`without_names`), or is not (`ignore`); as the method has it if left out. Texts that say opposites are not `related`, unless they are ignored;
     - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores

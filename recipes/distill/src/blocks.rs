@@ -79,7 +79,7 @@ impl Neighbours<'_> {
         near
     }
 
-    /// The direction from a random text to another.
+    /// Returns the direction from a random text to another random text.
     fn direction(&self, members: &[u32], random: &mut Random) -> Vec<f32> {
         let one = random.below(members.len());
         let other = (one + 1 + random.below(members.len() - 1)) % members.len();

@@ -27,7 +27,7 @@ pub struct Distilled {
     pub texts: [usize; KINDS],
     /// Number of lines left out because they share too much with an excluded text.
     pub kept_apart: usize,
-    /// Number of words trained, and of words in the model.
+    /// Number of trained words, and number of words in the model.
     pub words: [usize; 2],
     /// Number of pieces, and the mean cosine between words and the sums of their pieces.
     pub pieces: Option<(usize, f64)>,

@@ -74,7 +74,7 @@ impl Folder {
         Ok(Self { words: folder.join(WORDS), rare, grammar, text })
     }
 
-    /// Whether its name says that the language is English, whose grammars are built in.
+    /// Whether the language is English by its name; English grammars are built in.
     pub fn is_english(&self) -> bool {
         self.words.parent().and_then(Path::file_name).is_some_and(|name| name == ENGLISH)
     }

@@ -60,7 +60,7 @@ pub struct DistillOptions {
     pub languages: Vec<PathBuf>,
     /// Files of texts to use unchanged, one a line.
     pub whole: Vec<PathBuf>,
-    /// Files of texts that must not be learned from.
+    /// Files of texts that training must not use.
     pub apart: Vec<PathBuf>,
     /// The text column of tables.
     pub column: String,
@@ -68,7 +68,7 @@ pub struct DistillOptions {
     pub words: Option<PathBuf>,
     /// The base model, if training starts from its vectors.
     pub start: Option<PathBuf>,
-    /// Number of words of the texts to add to those of the base model.
+    /// Number of words that are added to the base model from the texts.
     pub add_words: usize,
     pub run: RunFiles,
     /// Folder for the teachers' vectors.

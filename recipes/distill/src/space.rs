@@ -218,7 +218,7 @@ struct Stripe {
 }
 
 impl Stripe {
-    /// unit(P'y) of some texts.
+    /// Returns unit(P'y) for each text of a range.
     fn of(&mut self, space: &Space, views: &Views, texts: std::ops::Range<usize>) -> &[f32] {
         self.joint.clear();
         self.joint.resize(texts.len() * space.width, 0.0);

@@ -88,7 +88,7 @@ pub struct Student {
     pub steps: Vec<u32>,
 }
 
-/// The rate, and the weight of the divergence.
+/// The learning rate, and the weight of the divergence.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f32,
@@ -133,7 +133,7 @@ impl Student {
         loss
     }
 
-    /// An Adam step for every mentioned word, in the order of words. A mention is a word and the
+    /// Makes an Adam step for every mentioned word, in the order of words. A mention is a word and the
     /// index of a row in `gradients`; a word's gradient is the sum over its mentions.
     pub fn follow(&mut self, mentions: &[(u32, u32)], gradients: &[f32], rate: f32) {
         let dims = self.dims;
@@ -247,7 +247,7 @@ impl Work {
         loss
     }
 
-    /// Computes the gradient by each text's sum.
+    /// Computes the gradient with respect to each text's sum of word vectors.
     fn descend(&mut self, dims: usize, texts: usize, weight: f32) {
         let gram = &self.gram;
         // (R - Q) + (R - Q)': the sum of the entries i, j and j, i.

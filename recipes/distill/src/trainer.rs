@@ -33,7 +33,7 @@ pub struct Schedule {
 /// A point of the loss curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// The share of the run done.
+    /// The share of the run's steps that are done.
     pub gone: f64,
     /// Mean of 1 - cosine between texts and their targets.
     pub apart: f64,

@@ -28,7 +28,7 @@ pub(super) struct Files {
     /// null]
     #[arg(long, value_parser = choice::<OnError>())]
     on_error: Option<OnError>,
-    /// Put this before the names of added fields
+    /// Prefix of the names of added fields
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     #[command(flatten)]

@@ -44,7 +44,7 @@ pub(super) fn largest_share(explained: &Explanation) -> f32 {
     words.filter_map(|word| word.share).map(f32::abs).fold(0.0, f32::max)
 }
 
-/// The style for a share, where the largest is `most`.
+/// Returns the style for a share, if the largest share is `most`.
 pub(super) fn of_share(share: f32, most: f32) -> Style {
     let steps = if share < 0.0 { LOSSES } else { GAINS };
     if most == 0.0 || share.abs() < 0.05 * most {

@@ -26,7 +26,7 @@ use crate::http::request::fields::OpposedPolicy;
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::{Models, Settings};
 
-const MAX_INPUT: u64 = 256 << 20;
+const MAX_INPUT_BYTES: u64 = 256 << 20;
 const STANDARD_INPUT: &str = "-";
 
 /// The model and the method that answer.
@@ -86,8 +86,8 @@ pub(super) fn note(told: &str) {
 /// Whether opposites count.
 #[derive(Debug, Args)]
 pub(super) struct CountedOpposites {
-    /// Whether a text that says the opposite of the other is less alike for it, and not related [default:
-    /// less alike as the method does, and not related]
+    /// Whether opposed meaning lowers the score and makes texts not related [default: lowers the score as the
+    /// method does, and makes them not related]
     #[arg(long, value_parser = choice::<Opposites>())]
     opposites: Option<Opposites>,
 }
@@ -222,7 +222,7 @@ pub(super) fn open_model(model: Option<&String>) -> Result<Arc<LoadedModel>, Fai
     models.choose(None).cloned().map_err(|error| usage(error.detail))
 }
 
-/// A question that cannot be answered, in the engine's words.
+/// Turns the engine's refusal of a query into the failure of a command.
 pub(super) fn refused(error: QueryError) -> Failure {
     match error {
         QueryError::NonFinite { .. } => error.into(),
@@ -258,8 +258,8 @@ fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
     }
     let mut text = String::new();
     let input = io::stdin().lock();
-    input.take(MAX_INPUT + 1).read_to_string(&mut text).context("standard input")?;
-    if text.len() as u64 > MAX_INPUT {
+    input.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text).context("standard input")?;
+    if text.len() as u64 > MAX_INPUT_BYTES {
         return Err(usage("standard input has more than 256 MiB"));
     }
     Ok(text.lines().map(str::to_owned).collect())

@@ -40,7 +40,7 @@ pub(in crate::cli) struct RankArgs {
     /// And against texts that are disliked; may stand more than once
     #[arg(long, value_name = "TEXT", requires = "like")]
     unlike: Vec<String>,
-    /// What the scores with several liked texts come to [default: best]
+    /// How scores with several liked texts are combined [default: best]
     #[arg(long, value_parser = choice::<Strategy>(), requires = "like")]
     strategy: Option<Strategy>,
     /// Most candidates to print; of rows of files, the best of each query to write
@@ -50,8 +50,8 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "N", conflicts_with = "input",
           value_parser = count::<usize>(0, 100_000))]
     offset: Option<usize>,
-    /// Also tell whether each candidate is related: its score is at or above this, a number or `calibrated`,
-    /// and it does not say the opposite of the query, unless --opposites is ignore
+    /// Also print whether each candidate is related: its score reaches this number, or `calibrated`, and it
+    /// does not say the opposite of the query, unless --opposites is ignore
     #[arg(long, value_name = "SCORE", conflicts_with = "input", value_parser = threshold)]
     threshold: Option<Threshold>,
     /// Fold candidates at least so much like a better one into it: a number or `calibrated`

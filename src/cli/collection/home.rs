@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct HomeArgs {
-    /// Folder that the collections are kept in, as `cognate serve --data` has it
+    /// Folder of the collections, as given to `cognate serve --data`
     #[arg(long, value_name = "FOLDER")]
     pub(super) data: Option<PathBuf>,
     /// Or the URL of a PostgreSQL database that they are kept in
@@ -38,7 +38,7 @@ pub(super) struct HomeArgs {
 /// A folder of collections.
 #[derive(Debug, Args)]
 pub(super) struct FolderArgs {
-    /// Folder that the collections are kept in, as `cognate serve --data` has it
+    /// Folder of the collections, as given to `cognate serve --data`
     #[arg(long, value_name = "FOLDER")]
     pub(super) data: PathBuf,
 }

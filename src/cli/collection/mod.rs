@@ -40,7 +40,7 @@ const MAX_ITEMS: u64 = 100_000_000;
 pub(super) enum CollectionCommand {
     /// Make the tables of a database for collections, or bring older ones up to date
     Init(database::InitArgs),
-    /// Make a collection, or change what one keeps
+    /// Create a collection, or change the settings of an existing one
     Create(CreateArgs),
     /// Add the items of a file to a collection, each in the place of another of its id
     Load(LoadArgs),

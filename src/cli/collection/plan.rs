@@ -1,5 +1,5 @@
-//! `cognate collection plan`: estimates what a collection would take from a sample of its items.
-//! The sample is loaded, reopened, ranked and matched here, on this machine.
+//! `cognate collection plan`: estimates from a sample of its items what memory and time a collection
+//! takes. It loads, reopens, ranks and matches the sample on this machine.
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;

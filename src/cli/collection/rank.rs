@@ -34,10 +34,10 @@ pub(in crate::cli) struct RankArgs {
     query: Option<String>,
     #[command(flatten)]
     home: HomeArgs,
-    /// Rank for items of these ids, which are then no results; may stand more than once
+    /// Rank items by similarity to the item of this id, which is then no result; can be repeated
     #[arg(long, value_name = "ID")]
     like: Vec<String>,
-    /// And against items of these ids; may stand more than once
+    /// Rank lower what is similar to the item of this id; can be repeated
     #[arg(long, value_name = "ID", requires = "like")]
     unlike: Vec<String>,
     /// What the scores with several liked items come to [default: best]
@@ -205,7 +205,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let now = cognate_collections::now();
     let named = |ids: &[String]| {
         let ids: Vec<_> = ids.iter().map(|id| LikedBy::Id(Cow::from(id))).collect();
-        NamedItems::find(&*collection, &ids, now)
+        NamedItems::find_liked_items(&*collection, &ids, now)
     };
     let named = [named(&args.like)?, named(&args.unlike)?];
     let others = (args.collapse_by.as_deref(), boosts.as_ref());

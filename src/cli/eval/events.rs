@@ -59,11 +59,11 @@ pub(in crate::cli) struct EventsArgs {
     /// Field of times [default: the first of time, time_utc, created_at, timestamp]
     #[arg(long, value_name = "NAME")]
     time: Option<String>,
-    /// Texts that are looked back at
+    /// Number of preceding texts that each text is compared with
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, 10_000_000))]
     last: usize,
-    /// How much earlier or later near texts may be, as 30s, 15m, 24h or 7d [default: at any time]
+    /// Maximum time between a text and its neighbours, as 30s, 15m, 24h or 7d [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
     /// How many of the nearest are asked

@@ -44,7 +44,7 @@ pub(in crate::cli) struct RecommendArgs {
     /// What a score counts against likeness to the texts before, from 0 to 1
     #[arg(long, value_name = "LAMBDA", default_value_t = Diversify::LAMBDA, value_parser = share)]
     lambda: f64,
-    /// How many of the best may take the first ten places then
+    /// How many of the best results may be reordered into the first ten
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = count::<usize>(10, 1000))]
     pool: usize,
     /// Random seed

@@ -35,8 +35,8 @@ pub(in crate::cli) struct RankerArgs {
     /// Write one HTML page with the course of loss and figures
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Encoder of the post: apart from the query, through kernels made for each word of the query, or
-    /// with each word weighted by its cosine to each word of the query
+    /// Encoder of the post: without the query, through kernels made for each word of the query, or with
+    /// each word weighted by its cosine to each word of the query
     #[arg(long, value_parser = choice::<Encoder>(), default_value = "patt")]
     encoder: Encoder,
     /// Width of a kernel in words

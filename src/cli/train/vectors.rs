@@ -105,7 +105,7 @@ pub(in crate::cli) struct VectorsArgs {
 enum Optimiser {
     /// Plain gradient descent
     Sgd,
-    /// A rate of its own for every number
+    /// Each number of a vector has its own learning rate
     Adagrad,
 }
 

@@ -55,7 +55,7 @@ pub(in crate::cli) struct WeightsArgs {
     /// what the imported file says]
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
-    /// Make this set the one in use; the first set of a model is so anyway
+    /// Make this weight set the model's default; a model's first set always becomes the default
     #[arg(long)]
     default: bool,
     /// Loss to minimise
@@ -81,7 +81,7 @@ pub(in crate::cli) struct WeightsArgs {
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = count::<usize>(1, MAX_EPOCHS))]
     epochs: usize,
-    /// Threads; the result does not depend on them [default: all the machine has]
+    /// Number of threads; the result does not depend on it [default: all the machine has]
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MAX_THREADS))]
     threads: Option<usize>,
     /// Memory for what is computed of the pairs once, for 30 weights 2 KB a pair, or 6 KB with the cosine;

@@ -27,7 +27,7 @@ pub(crate) struct Backup {
     collections: usize,
     /// The size of their logs.
     bytes: u64,
-    /// The collections that are not in it, because their logs cannot be read.
+    /// The collections that the copy lacks, because their logs cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
 }

@@ -61,7 +61,7 @@ pub(crate) struct MethodEntry {
     range: (Option<f32>, Option<f32>),
     /// Whether it has a vector of one text alone, so that `/embed` can use it.
     embeds: bool,
-    /// The measure used where none is asked for.
+    /// The measure of requests that name none.
     measure: &'static str,
     /// What a text must have to be scored: known `words`, or `tokens` of any kind.
     #[schema(value_type = String)]

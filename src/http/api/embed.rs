@@ -95,7 +95,7 @@ enveloped! {
     pub(crate) struct EmbedResponse<'r> {
         /// Length of every vector.
         dimensions: usize,
-        /// A vector a text, in order; `null`, or what `unknown` asks for, for a text that has none.
+        /// A vector for each text, in order; a text without a vector has `null`, or what `unknown` asks for.
         embeddings: Vec<Option<Vector<'r>>>,
         /// Tokens of each text.
         tokens: &'r [usize],
@@ -357,7 +357,7 @@ impl Endpoint for EmbedRequest<'_> {
 
 refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
-/// The settings of a body of lines, which have no other place.
+/// Query parameters of a request whose body is lines: such a body has no place for settings.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

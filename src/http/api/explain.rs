@@ -166,9 +166,9 @@ pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Re
 enveloped! {
     /// Why two texts scored as they did.
     pub(crate) struct ExplainResponse<'r> {
-        /// The score, as `/similarity` gives it, or `/rank` where the method only ranks.
+        /// The score that `/similarity` gives, or `/rank` if the method only ranks.
         score: f32,
-        /// Whether a text had nothing to be scored by.
+        /// Whether a text could not be scored.
         unscored: bool,
         /// The first text.
         a: ExplainedText<'r>,
@@ -203,7 +203,7 @@ pub(crate) struct ExplainedText<'r> {
     words: &'r [ExplainedWord],
     /// Tokens that no word was found for.
     unknown: &'r [UnknownToken],
-    /// The share of its tokens that the model lists, by their stem or a part at least.
+    /// The share of the text's tokens that the model lists, or whose stem or part it lists.
     known: f32,
     /// Whether the text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -266,9 +266,9 @@ impl<'r> ExplainedOpposition<'r> {
 /// What a word of the query was read from.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WordAttention<'r> {
-    /// The index among the words of `a`.
+    /// The word's index among the words of `a`.
     word: usize,
-    /// The token it comes from.
+    /// The token from which the word comes.
     pub token: &'r str,
     /// Words of `b`, those that weigh most first, at most 16.
     pub to: Vec<AttendedWord<'r>>,
@@ -279,7 +279,7 @@ pub(crate) struct WordAttention<'r> {
 pub(crate) struct AttendedWord<'r> {
     /// The index among the words of `b`.
     word: usize,
-    /// The token it comes from.
+    /// The token from which the word comes.
     pub token: &'r str,
     /// The share of the kernels whose best answer, above 0, came from a window that holds it, from
     /// 0 to 1. A window holds several words, so weights need not add up to 1.

@@ -101,8 +101,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// How far a replica is behind; `None` if the server is no replica.
-    fn behind(&self, figure: fn(&Lag) -> f64) -> Option<f64> {
+    /// Returns a figure of the replica's lag behind the writer; `None` if the server is no replica.
+    fn lag(&self, figure: fn(&Lag) -> f64) -> Option<f64> {
         self.totals.behind.as_ref().map(figure)
     }
 
@@ -171,10 +171,10 @@ readings! {
     Counter cognate_database_failures_total = |page| page.calls(|calls| calls.failed);
     /// When this replica last took a change over, in seconds since 1970.
     Gauge cognate_replica_changed_timestamp_seconds =
-        |page| page.behind(|behind| seconds(behind.changed));
+        |page| page.lag(|behind| seconds(behind.changed));
     /// When the writer last looked after the folder that this replica reads, in seconds since 1970.
     Gauge cognate_replica_writer_timestamp_seconds =
-        |page| page.behind(|behind| seconds(behind.writer));
+        |page| page.lag(|behind| seconds(behind.writer));
     /// When a copy of the collections was last made by `POST /-/backup` since the start, in seconds since 1970.
     Gauge cognate_backup_timestamp_seconds =
         |page| seconds(Some(page.app.backed_up.load(Ordering::Relaxed)));
@@ -184,10 +184,10 @@ readings! {
     Gauge cognate_collections_unwritable = |page| page.app.collections.unwritable() as f64;
     /// Collections whose last change found no room on the disk; 1 where the room for deletions is not there.
     Gauge cognate_collections_disk_full = |page| page.app.collections.full() as f64;
-    /// Bytes of collections' logs that this replica has not taken over.
-    Gauge cognate_replica_unread_bytes = |page| page.behind(|behind| behind.bytes as f64);
+    /// Bytes of collections' logs that this replica has not read yet.
+    Gauge cognate_replica_unread_bytes = |page| page.lag(|behind| behind.bytes as f64);
     /// Collections' logs that this replica cannot read on.
-    Gauge cognate_replica_unreadable_logs = |page| page.behind(|behind| behind.unreadable as f64);
+    Gauge cognate_replica_unreadable_logs = |page| page.lag(|behind| behind.unreadable as f64);
     /// 1 if the server is ready for requests, else 0.
     Gauge cognate_ready = |page| f64::from(u8::from(page.app.check_ready().is_ok()));
     /// User and system time spent.

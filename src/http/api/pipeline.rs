@@ -101,7 +101,7 @@ struct Carried {
     turn: Option<Turn>,
     /// The dialect of the body, once it was read.
     dialect: Option<Dialect>,
-    /// Time of computing, without waiting.
+    /// Time spent on computing, without time spent on waiting.
     took: Duration,
 }
 
@@ -110,7 +110,7 @@ impl Carried {
     fn learn(&mut self, ask: &dyn Ask, threads: Threads) -> Option<Need> {
         self.dialect = Some(ask.dialect());
         if let Some(name) = ask.collection() {
-            self.facts.ranks_collection(name);
+            self.facts.note_ranked_collection(name);
         }
         if self.turn.is_none()
             && let Some(turn) = ask.turn()
@@ -266,7 +266,7 @@ async fn answered(
             Need::Turn(turn) => question.carried.turn = Some(turn.await?),
             Need::Threads(wanted) => threads = wanted,
             Need::Units(items) => {
-                app.admission.top_up_soon(&mut question.carried.permit, items).await?;
+                app.admission.wait_and_top_up(&mut question.carried.permit, items).await?;
                 threads = Threads::Pool;
             }
         }
@@ -285,7 +285,7 @@ pub(crate) async fn read(
     let facts = Facts::from_request(&request);
     let announced = body::announced(request.headers(), &app.settings)?;
     if let Some(bytes) = announced {
-        app.admission.top_up_soon(permit, items_in(bytes)).await?;
+        app.admission.wait_and_top_up(permit, items_in(bytes)).await?;
     }
     let body = body::read(request, announced, &app.settings, |bytes| {
         // A body of unknown length is complete by now, so it is charged without waiting.

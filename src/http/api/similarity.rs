@@ -57,10 +57,10 @@ pub struct SimilarityRequest<'b> {
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
     oov: Option<OovPolicy>,
-    /// Cut a text that is too long rather than refuse it.
+    /// Whether to cut a text that is too long instead of refusing it.
     truncate: Option<bool>,
-    /// Also return which share of each text's tokens the model lists, by their stem or a part at
-    /// least.
+    /// Whether to return, for each text, the share of tokens that the model lists, or whose stem or part it
+    /// lists.
     coverage: Option<bool>,
     /// Also return how the texts of each pair are opposed.
     return_opposes: Option<bool>,

@@ -217,7 +217,7 @@ fn bare(header: &[u8]) -> &[u8] {
     }
 }
 
-/// The key of a line, with its index among all.
+/// Reads the key of a line; `index` is the key's index among all keys.
 fn key(index: usize, line: &str) -> Result<Key, String> {
     let mut fields = line.split(':');
     let (Some(id), Some(scope), Some(digest), names, None) =
@@ -247,7 +247,7 @@ pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
 }
 
 pub const MAX_NAMES: usize = 100;
-/// A pattern that ends with this matches every name with its beginning.
+/// A pattern that ends with this character matches every name that starts with the rest of the pattern.
 const ANY: &str = "*";
 
 /// Names of collections, and beginnings of names: `news,shop-*`.

@@ -19,7 +19,7 @@ use crate::http::request::fields::{List, Text, Texts, forms, within};
 #[derive(Debug)]
 pub(super) enum Item<'b> {
     Text(Text<'b>),
-    /// Token ids of another model's tokeniser, which mean nothing here.
+    /// Token ids of another model's tokeniser; this server cannot read them.
     TokenIds,
 }
 

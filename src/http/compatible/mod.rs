@@ -92,7 +92,7 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
     if in_dialect(&Dialect::Hub) {
         groups.push(hub::shared().in_dialect(None));
     }
-    // Two dialects have this path, and either may be switched off.
+    // Two dialects have this path, and each of them can be switched off.
     match [Dialect::Rerank, Dialect::Tei].map(|dialect| in_dialect(&dialect)) {
         [false, false] => {}
         [true, true] => groups.push(rerank::shared().in_dialect(None)),

@@ -168,7 +168,7 @@ struct OllamaTag {
     model: String,
     /// The model's fingerprint.
     digest: String,
-    /// Bytes of its file.
+    /// Size of the model file in bytes.
     size: u64,
     details: OllamaDetails,
 }
@@ -193,9 +193,9 @@ impl OllamaDetails {
     }
 }
 
-/// The models of this server, as Ollama's clients ask for them.
+/// Lists the server's models in Ollama's format.
 ///
-/// Each is named as in `/models`; requests may write `:latest` behind it.
+/// Names are those of `/models`; requests may append `:latest`.
 #[utoipa::path(
     get,
     path = "/api/tags",

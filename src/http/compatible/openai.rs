@@ -50,7 +50,7 @@ pub(super) struct OpenAiRequest<'b> {
     /// What vectors are made of; clients of Voyage send it.
     #[serde(rename = "output_dtype")]
     _output_dtype: Option<NumberType>,
-    /// Cut a text that is too long, as is done unless this is false.
+    /// Whether to cut a text that is too long; default: `true`.
     truncate: Option<bool>,
 }
 

@@ -84,7 +84,7 @@ impl<D: PairDialect> Fields<D> {
     }
 }
 
-/// One text against others: it is read once, like the query of a ranking.
+/// One text is compared with others; like the query of a ranking, it is read once.
 impl<D: PairDialect> TextForm for Fields<D> {
     fn place(&self, pointer: Pointer) -> Pointer {
         Self::named(pointer.renamed("query", self.left).renamed("candidates", self.right))

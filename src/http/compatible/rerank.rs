@@ -65,7 +65,7 @@ pub(super) struct RerankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Document<'b>>>,
-    /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
+    /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
@@ -97,7 +97,7 @@ pub(super) struct RerankRequest<'b> {
 enum Form {
     /// `results`, as in Cohere's API.
     Results,
-    /// The same with documents as bare strings, as in Infinity's.
+    /// Infinity's form: the same fields, with documents as bare strings.
     Infinity,
     /// `data`, as in Voyage's.
     Data,
@@ -431,7 +431,7 @@ pub(super) enum TeiScore {
 pub(super) struct TeiRank<'r> {
     /// The index in `texts`, from 0.
     pub(super) index: usize,
-    /// How relevant it is.
+    /// How relevant the text is.
     #[schema(value_type = f64)]
     pub(super) score: TeiScore,
     /// The text, if that was asked for.
@@ -465,7 +465,7 @@ pub(super) enum Relevance {
 pub(super) enum Scale {
     /// By the range of the method's scores.
     Range(f32, f32),
-    /// By the model's calibration, and a little by the range.
+    /// A probability by the model's calibration, shifted a little by the score's place in the range.
     Probability(Probability, [f32; 2]),
 }
 

@@ -17,7 +17,7 @@ pub(super) struct RelevantSpans {
     mode: Mode,
     /// The least share of a span; 0.1 without one.
     threshold: Option<f32>,
-    /// Most spans of a document.
+    /// Maximum number of spans for each document.
     max_spans: Option<Whole>,
 }
 
@@ -36,9 +36,9 @@ enum Mode {
 pub(super) struct Span {
     /// The index of the first character.
     start: usize,
-    /// The index behind the last character.
+    /// The index after the last character.
     end: usize,
-    /// The part of the document's share of the score that its words add.
+    /// The part of the document's score that the words of this span add.
     score: f32,
 }
 

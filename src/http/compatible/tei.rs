@@ -28,7 +28,7 @@ use crate::http::request::body;
 use crate::http::request::fields::{List, NonEmptyText, Text, Texts};
 use crate::http::routes::Routes;
 
-/// Routes whose paths the native dialect has as well; the body decides.
+/// Returns the routes whose paths the native dialect has, too; the body decides which dialect answers.
 pub(crate) fn shared() -> Routes {
     let (schemas, paths, _) = routes!(embed::embed);
     let (pair_schemas, pair_paths, _) = routes!(similarity::similarity);
@@ -57,7 +57,7 @@ pub(super) struct TeiEmbedRequest<'b> {
     pub(super) normalize: Option<bool>,
     /// Cut a text that is too long, as is done unless this is false.
     truncate: Option<Truncate>,
-    /// How many of a vector's first numbers are wanted, 0 for all.
+    /// Number of a vector's first numbers to return; 0: all.
     dimensions: Option<Whole>,
 }
 
@@ -244,9 +244,9 @@ struct TeiPooling {
     pooling: &'static str,
 }
 
-/// The server, as clients of text-embeddings-inference ask for it.
+/// Describes the server in the format of text-embeddings-inference.
 ///
-/// The model that answers where a request names none, with the limits that clients read.
+/// The model is the one that answers requests without a model's name; the limits are the ones clients read.
 #[utoipa::path(
     get,
     path = "/info",

@@ -68,7 +68,7 @@ enum WeaviateResponse<'r> {
     One {
         /// The text.
         text: &'r str,
-        /// The vector, at its own length.
+        /// The vector; its length is not changed to 1.
         vector: &'r [f32],
         /// The number of dimensions.
         dims: usize,

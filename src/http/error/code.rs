@@ -58,7 +58,7 @@ codes! {
     NotFound = 404 "not_found" "Not found",
     /// The path has no such method.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed",
-    /// A list that must hold something holds nothing.
+    /// A list that must not be empty is empty.
     EmptyList = 422 "empty_list" "Empty list",
     /// A text is empty or has nothing but white space.
     EmptyText = 422 "empty_text" "Empty text",
@@ -110,7 +110,7 @@ codes! {
     Internal = 500 "internal" "Internal error",
     /// The server is a replica, which takes no changes of collections.
     ReadOnly = 403 "read_only" "Read only",
-    /// Collections have no room for more: in memory, in number, or of what the key may store.
+    /// Collections have no room: memory, the number of collections, or the key's share is used up.
     CollectionFull = 507 "collection_full" "Collection full",
     /// A collection's log could not be written.
     NotWritten = 507 "not_written" "Not written",

@@ -112,7 +112,7 @@ impl Form {
     }
 }
 
-/// Strings and numbers alone: this cannot fail.
+/// Writes a body as JSON. A body has only strings and numbers, so this cannot fail.
 fn bytes(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).unwrap_or_default()
 }
@@ -150,7 +150,7 @@ pub(crate) struct OpenAiError<'e> {
     request_id: &'e str,
 }
 
-/// What is wrong with a request, as OpenAI writes it.
+/// What is wrong with a request, in the form of OpenAI's errors.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OpenAiDetail<'e> {
     /// What is wrong with this request, in a sentence.
@@ -196,7 +196,7 @@ fn placed(refusal: &ApiError) -> String {
     if is_said { detail } else { format!("{place}: {detail}") }
 }
 
-/// The field of the body that is at fault, if any.
+/// Returns the name of the body's field that is wrong, if a field is.
 fn field(refusal: &ApiError) -> Option<&str> {
     match refusal.faults.first()?.pointer.segments().first()? {
         Segment::Field(name) => Some(name),

@@ -78,7 +78,7 @@ pub struct ApiError {
     pub code: Code,
     pub detail: Detail,
     pub faults: Vec<Fault>,
-    /// Seconds after which a retry is worth while.
+    /// Seconds after which the client should retry.
     pub retry_after_s: Option<u32>,
     /// Whether the connection is closed, because not all of the body was read.
     pub close: bool,

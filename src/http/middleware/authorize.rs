@@ -22,7 +22,7 @@ use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
 use crate::http::observe::request_log::Facts;
 
-/// Lets requests through to the routes that it surrounds, if their callers may send them.
+/// Passes a request on to the inner routes if its caller may send it.
 #[derive(Clone)]
 pub struct AuthorizeLayer(Arc<App>);
 
@@ -89,7 +89,7 @@ pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
     }
 }
 
-/// Without keys, addresses distinguish clients.
+/// Returns the client of a request by its address, if no keys are configured.
 fn client_at<B>(app: &App, request: &Request<B>) -> Client {
     let peer = request.extensions().get::<Peer>();
     peer.map(|Peer(address)| app.peers.client(address.ip())).unwrap_or_default()

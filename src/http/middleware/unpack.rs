@@ -27,7 +27,7 @@ const PIECE: usize = 32 << 10;
 /// data costs as much as plain data; texts grow at most some 30 times, while gzip can compress a
 /// thousand zeros into one byte.
 const MAX_RATIO: u64 = 100;
-/// Memory for decompressing besides the window.
+/// Memory that a decompressor takes in addition to its window.
 const STATE: usize = 256 << 10;
 /// The largest window of zstd that RFC 9659 allows for HTTP; and its logarithm.
 const MAX_WINDOW: u64 = 1 << MAX_WINDOW_LOG;

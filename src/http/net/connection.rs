@@ -242,7 +242,7 @@ impl RequestService {
             state.delivery.set_answer_bytes(length.unwrap_or(0));
             Ok(response.map(|body| {
                 body.map_frame(move |frame| {
-                    // hyper drops the body, and this with it, when the last of it has been taken.
+                    // hyper drops the body, and `pending` with it, after the last part was taken.
                     let _ = &pending;
                     frame
                 })

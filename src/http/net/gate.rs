@@ -19,7 +19,7 @@ use crate::http::net::state::ConnectionState;
 use crate::http::net::state::{Peer, SKIPPED_BYTES};
 use crate::http::request::body;
 
-/// Most fields of a head that is checked.
+/// Maximum number of header fields of a head that is checked.
 const FIELDS: usize = 32;
 /// Usual bytes of an answer's head.
 const ANSWER_HEAD: usize = 512;
@@ -168,8 +168,8 @@ impl Framing {
     }
 }
 
-/// The length of the head at the beginning of these bytes, if its end is among them. hyper skips
-/// empty lines before a request, so a head after one has no known end.
+/// Returns the length of the head at the start of these bytes, if they contain its end. hyper skips
+/// empty lines before a request, so a head after an empty line has no known end.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     if matches!(bytes.first(), None | Some(b'\r' | b'\n')) {
         return None;
@@ -188,7 +188,7 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
 #[derive(Debug, Clone)]
 pub(crate) struct FaultyHead(pub ApiError);
 
-/// Refuses a head that other servers on the way could read differently.
+/// Refuses a head that a proxy on the way could read differently.
 pub(crate) fn check<B>(request: &Request<B>) -> Result<(), ApiError> {
     let headers = request.headers();
     let mut hosts = headers.get_all(header::HOST).iter();

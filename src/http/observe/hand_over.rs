@@ -1,4 +1,4 @@
-//! A request that ends with the stream which answers it, not with the head of its answer.
+//! Keeps a request open until the stream that answers it ends, not only until the head of the answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

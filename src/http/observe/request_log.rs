@@ -257,7 +257,7 @@ impl Facts {
         }
     }
 
-    pub(crate) fn ranks_collection(&self, name: &str) {
+    pub(crate) fn note_ranked_collection(&self, name: &str) {
         self.names(name);
         self.ranks_collection.store(true, Ordering::Relaxed);
     }

@@ -145,7 +145,7 @@ impl Registry {
         Self(Mutex::new(families.iter().map(family).collect()))
     }
 
-    /// The counter with these labels; a new one starts at zero.
+    /// Returns the counter with these labels; a new counter starts at zero.
     pub(super) fn counter(&self, name: &'static str, labels: &[(&str, &str)]) -> Counter {
         match self.series(name, Kind::Counter, labels) {
             Some(Series::Counter(counter)) => counter,

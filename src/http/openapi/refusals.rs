@@ -110,8 +110,8 @@ fn either(known: Option<RefOr<Schema>>, schema: Ref) -> RefOr<Schema> {
     }
 }
 
-/// Adds a problem document to the schemas of each error: on a path that several dialects share, an
-/// error before the body is read is one.
+/// Adds a problem document to the schemas of each error: on a path that several dialects share, errors
+/// found before the body is read are problem documents.
 pub(crate) fn share(responses: &mut Responses) {
     let (media_type, schema) = form::described(Dialect::Native);
     // Only these depend on the body.

@@ -55,7 +55,7 @@ impl Collections {
         Ok(Self { home, most: Most::from_settings(settings), cut_logs, is_taking_up })
     }
 
-    /// Whether every question waits for another machine.
+    /// Whether collections are stored on another machine, which every question must wait for.
     pub(crate) fn is_remote(&self) -> bool {
         self.home.is_remote()
     }

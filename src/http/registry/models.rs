@@ -101,7 +101,7 @@ pub enum ModelsError {
 }
 
 impl ModelsError {
-    /// The error of a reload. Only the log names files.
+    /// Returns the answer's error for a failed reload. It names no files; the log does.
     pub(crate) fn refusal(&self) -> ApiError {
         let (code, name, why) = match self {
             Self::Model { name, source } if matches!(**source, ModelError::Io { .. }) => {

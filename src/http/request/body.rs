@@ -37,7 +37,7 @@ pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
         })
     };
     match media_type(headers) {
-        // As nearly all clients write it.
+        // Nearly all clients send exactly this value.
         Some("application/json") => Ok(()),
         Some(media) if json(media) && charset(media) => Ok(()),
         _ => Err(unsupported("application/json")),

@@ -70,7 +70,7 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 
 /// Whether the parser stopped at a number that has no float.
 fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
-    // The parser checks only the form of a value that it skips.
+    // When the parser skips a value, it checks the syntax and not whether a number fits a float.
     if serde_json::from_slice::<IgnoredAny>(body).is_err() {
         return false;
     }
@@ -86,7 +86,7 @@ fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
     !in_string && read.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// The error in our own words: the parser's would repeat the value.
+/// Returns the error in this service's words, because the parser's message repeats the value.
 fn refusal(problem: &Problem) -> ApiError {
     let detail: Cow<'static, str> = match &problem.kind {
         Kind::Range(range) => {

@@ -52,10 +52,10 @@ pub(crate) struct Selection<'r> {
 #[derive(Clone)]
 pub struct Resolved {
     pub model: Arc<LoadedModel>,
-    /// Method, measure, and what happens with unknown and overlong texts. For a fusion, the method
-    /// that texts are read for.
+    /// Method, measure, and what happens with unknown and overlong texts. For a fusion, the method for
+    /// which texts are read.
     pub query: Query,
-    /// Several fused rankings instead of the method's.
+    /// The fusion that ranks instead of a single method, if there is one.
     pub fused: Option<Fused>,
 }
 
@@ -235,7 +235,8 @@ impl Resolved {
         self.work([one, other].map(|text| self.words(text)))
     }
 
-    /// The multiplications for the most words that fit into the texts' lengths, without reading them.
+    /// Returns an upper bound of the multiplications for two texts, from their lengths alone: as if they had
+    /// as many words as fit.
     pub fn most_multiplications(&self, one: &str, other: &str) -> u64 {
         self.work([one, other].map(|text| self.words_of(text.len() / SHORTEST_WORD + 1)))
     }
@@ -245,8 +246,8 @@ impl Resolved {
         2 * A_TEXT + (self.query.method.info().cost.pair)(one, other, self.dims())
     }
 
-    /// Multiplications for ranking candidates for each of these texts, at least and at most. They
-    /// differ where only the best are wanted and bounds may rule out others.
+    /// Returns the least and the greatest number of multiplications for ranking candidates for each text.
+    /// They differ if only the best are wanted and bounds may rule out the rest.
     pub fn multiplications_of_ranking<'t>(
         &self,
         asked: impl Iterator<Item = &'t str>,

@@ -283,7 +283,7 @@ async fn until_over(run: &Run, order: &mut Order) {
     }
 }
 
-/// The outcomes of these seeds with requests that wait this long for units.
+/// Returns the outcome of each seed; requests wait up to `patience` for units.
 fn run_all(patience: u64, seeds: impl Iterator<Item = u64>) -> Vec<Outcome> {
     let service = Rc::new(Service::new(patience));
     let run_one = |seed| {

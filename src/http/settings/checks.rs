@@ -14,7 +14,7 @@ use crate::http::settings::{Loaded, NamedModel, Settings};
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;
 
-/// A path as the file system has it, as far as it is there.
+/// Resolves symbolic links in the longest existing ancestor of a path; keeps the rest as it is.
 fn real(path: &Path) -> PathBuf {
     let known = |part: &Path| {
         let named = if part.as_os_str().is_empty() { Path::new(".") } else { part };
@@ -200,7 +200,7 @@ impl Loaded {
             if !names.insert(&model.name) {
                 self.wrong("model", format!("{} names two models", quoted(&model.name)));
             }
-            // The digest is that of the first.
+            // `model_digest` is the digest of the first model only.
             let (model_digest, one) = (digest.take(), vec![model.clone()]);
             let alone = Settings { model_digest, model: one, ..settings.clone() };
             self.hold("model", around.model(model, &alone));

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::http::settings::value::{RawValue, quoted};
 
-/// The table that can be given instead of `model`.
+/// Name of the table that a file can have instead of `model`.
 pub(super) const MODELS: &str = "models";
 
 pub(super) struct Entry {

@@ -1,5 +1,5 @@
-//! Layers of settings, default under file under environment under flag: where each value comes
-//! from, and every problem of every layer at once.
+//! Merges the layers of settings: a flag overrides the environment, the environment the file, the file
+//! the default. Knows the layer of each value, and reports the problems of all layers at once.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -144,7 +144,7 @@ impl Loaded {
     }
 
     pub fn note_no_model(&mut self, what: String) {
-        // The path would be reported twice.
+        // Otherwise a wrong path would be reported twice.
         self.settings.model.clear();
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }

@@ -162,7 +162,7 @@ settings! {
     /// Folder that `POST /-/backup` copies the collections of `data`, or of `replica_of`, to; it is not
     /// among them.
     backups: Option<PathBuf> = None, Text("FOLDER"), or "none";
-    /// Copies that stay there: each new copy removes the oldest beyond this number.
+    /// Number of copies to keep: after a new copy, the oldest copies beyond this number are removed.
     backups_kept: Option<usize> = None, Count(1, 10_000), or "all";
     /// Seconds that a copy may take; beyond it nothing of it is left.
     backup_timeout_s: u64 = 600, Count(1, 86_400);
@@ -185,8 +185,8 @@ settings! {
     /// Maximum texts, pairs and candidates in progress; requests beyond it wait for admission_wait_ms
     /// at most, or get 503 at once if they would have to wait longer.
     admission_units: usize = 65_536, Count(1, 16_777_216);
-    /// Milliseconds that a request may wait for admission_units; 0 refuses it at once. As many
-    /// requests wait as compute_queue says, at most 1024.
+    /// Milliseconds that a request may wait for admission_units; 0 refuses it at once. At most
+    /// compute_queue requests wait, and never more than 1024.
     admission_wait_ms: u64 = 1000, Count(0, 60_000);
     /// Threads that compute large requests.
     compute_threads: Option<usize> = None, Count(1, 1024), or "cores";

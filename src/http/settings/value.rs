@@ -60,7 +60,7 @@ fn split(text: &str) -> (Option<&str>, &str) {
 pub(super) trait Value: Sized {
     fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String>;
 
-    /// Writes it so that reading gives the same.
+    /// Writes the value in the form that reads back as the same value.
     fn write(&self, rule: &Rule) -> RawValue;
 }
 

@@ -93,7 +93,7 @@ impl Admission {
     /// Admits a request of a client by one unit as soon as one is free.
     pub(crate) async fn admit_soon(&self, client: &Client) -> Result<Permit, ApiError> {
         let mut permit = self.nothing(client);
-        self.top_up_soon(&mut permit, 1).await?;
+        self.wait_and_top_up(&mut permit, 1).await?;
         Ok(permit)
     }
 
@@ -114,7 +114,7 @@ impl Admission {
     }
 
     /// Takes the units of a request's items, less those that it has, as soon as they are free.
-    pub(crate) async fn top_up_soon(
+    pub(crate) async fn wait_and_top_up(
         &self,
         permit: &mut Permit,
         items: usize,
@@ -166,7 +166,7 @@ impl Admission {
     }
 }
 
-/// Why there are no units for a request, and why it does not wait for them.
+/// Why a request gets no units and does not wait for units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Busy,

@@ -46,7 +46,7 @@ impl FileThreads {
         Ok(self.begin(work).await.await?)
     }
 
-    /// Runs work on such a thread; waits at most this long for a thread, then for the work.
+    /// Runs work on a file thread; waits at most `patience` for a free thread, then until the work ends.
     pub(crate) async fn run_within<T: Send + 'static>(
         &self,
         patience: Duration,

@@ -116,7 +116,7 @@ mod tests {
             (bits, compared) = (bits + 61 + compared % 97, compared + 1);
         }
         assert!(compared > 1_000_000, "{compared}");
-        // Halfway between two last digits, few digits, and numbers that are left to serde_json.
+        // Numbers halfway between two last digits, with few digits, and in ranges left to serde_json.
         for value in [0.001_464_843_8, 0.5, 0.25, 0.1, 0.000_1, 1e-9, 7.25, 0.0, -0.0, f32::MAX] {
             assert_eq!(written(value), serde_json::to_vec(&[value, -value]).unwrap(), "{value}");
         }

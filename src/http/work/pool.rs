@@ -26,8 +26,8 @@ use crate::http::observe::metrics::Metrics;
 /// handover` measures it.
 pub const INLINE_NANOS: u64 = 300_000;
 
-/// How long a job is waited for after its deadline, which it checks between parts; the client need
-/// not wait for more.
+/// How long the server waits for a job after the job's deadline, which the job checks between parts. The
+/// client need not wait longer.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
 /// Estimated nanoseconds of one part of a large answer.
@@ -136,7 +136,7 @@ pub(crate) struct PartQueue<'j, A> {
     parts: usize,
     per_part: usize,
     items: usize,
-    /// The answers with the numbers of their parts.
+    /// The finished parts' answers, each with its part's number.
     answers: Vec<(usize, Result<A, ApiError>)>,
 }
 
@@ -200,7 +200,7 @@ pub struct Pool {
     counts: Arc<JobCounts>,
     threads: usize,
     queue: usize,
-    /// Most jobs of a client, running and waiting.
+    /// Maximum number of a client's jobs, running and waiting.
     share: usize,
 }
 

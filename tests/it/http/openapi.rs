@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::Request;
 use cognate_server::http::auth::keys::{Scope, line};
 use cognate_server::http::error::Code;
-use cognate_server::http::{Settings, document};
+use cognate_server::http::{Settings, openapi_document};
 use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
@@ -16,7 +16,7 @@ use crate::support::app::TestApp;
 #[test]
 fn the_committed_document_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/cognate.json");
-    let made = format!("{:#}\n", cognate_server::http::document());
+    let made = format!("{:#}\n", cognate_server::http::openapi_document());
     if std::env::var_os("TEST_COGNATE_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &made).unwrap();
@@ -34,7 +34,7 @@ async fn the_served_document_names_the_models() {
     let mut served = TestApp::new().get("/openapi.json").await.json();
     let model = served["components"]["schemas"]["ModelName"].as_object_mut().unwrap();
     assert_eq!(model.remove("enum"), Some(json!(["tiny"])));
-    let whole = cognate_server::http::document();
+    let whole = cognate_server::http::openapi_document();
     let threshold = "/components/schemas/Threshold/oneOf";
     assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
     *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
@@ -56,7 +56,7 @@ async fn the_served_document_names_the_models() {
 /// Everything that names a model leads to the schema in which a server lists its own.
 #[test]
 fn models_are_named_in_one_place() {
-    let document = cognate_server::http::document();
+    let document = cognate_server::http::openapi_document();
     let name = "#/components/schemas/ModelName";
     let mut asked = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -86,7 +86,7 @@ fn models_are_named_in_one_place() {
 /// Limits that the document states are those that are in force unless others are set.
 #[test]
 fn the_document_states_the_usual_limits() {
-    let (document, settings) = (cognate_server::http::document(), Settings::default());
+    let (document, settings) = (cognate_server::http::openapi_document(), Settings::default());
     let schema = |pointer: &str| document.pointer(&format!("/components/schemas/{pointer}"));
     for (pointer, limit) in [
         ("NonEmptyText/maxLength", settings.text_chars),
@@ -136,7 +136,7 @@ async fn the_served_document_states_the_limits_in_force() {
 /// A path that takes bodies of two dialects refuses them in the form of either.
 #[test]
 fn a_path_of_two_dialects_states_the_refusals_of_both() {
-    let document = document();
+    let document = openapi_document();
     let [message, tei] = ["MessageError", "TeiError"]
         .map(|name| json!({"$ref": format!("#/components/schemas/{name}")}));
     let either = json!({"anyOf": [message, tei]});
@@ -154,7 +154,7 @@ fn a_path_of_two_dialects_states_the_refusals_of_both() {
 /// Numbers of query strings have bounds: one that the document allows is read.
 #[test]
 fn numbers_of_query_strings_have_bounds() {
-    let document = document();
+    let document = openapi_document();
     let mut numbers = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         for operation in item.as_object().unwrap().values() {
@@ -174,7 +174,7 @@ fn numbers_of_query_strings_have_bounds() {
 /// Whoever sends an example is answered, and each refusal shows its own code.
 #[tokio::test]
 async fn examples_are_what_the_service_takes_and_gives() {
-    let (app, document) = (TestApp::new(), document());
+    let (app, document) = (TestApp::new(), openapi_document());
     let (mut sent, mut refusals) = (0, 0);
     let made = Request::put("/collections/news").header("content-type", "application/json");
     assert_eq!(app.send(made.body(Body::from("{}")).unwrap()).await.status, 200);
@@ -236,7 +236,7 @@ fn the_document_is_plain_enough_for_generators_of_clients() {
             _ => {}
         }
     }
-    let document = document();
+    let document = openapi_document();
     look(&document);
     let paths = document["paths"].as_object().unwrap().values();
     let operations = paths.flat_map(|item| item.as_object().unwrap().values());
@@ -271,7 +271,7 @@ fn the_document_explains_everything() {
             _ => {}
         }
     }
-    let (document, mut wrong) = (document(), Vec::new());
+    let (document, mut wrong) = (openapi_document(), Vec::new());
     look(&document["components"], &document, &mut wrong);
     let written = document.to_string();
     for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
@@ -346,7 +346,7 @@ fn no_reference_is_left_hanging() {
             _ => {}
         }
     }
-    let document = cognate_server::http::document();
+    let document = cognate_server::http::openapi_document();
     look(&document, &document);
 }
 
@@ -354,7 +354,7 @@ fn no_reference_is_left_hanging() {
 /// refusal that `TestApp` receives is looked for there.
 #[test]
 fn the_document_lists_every_route_status_and_code() {
-    let document = document();
+    let document = openapi_document();
     let mut listed = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (verb, operation) in item.as_object().unwrap() {
@@ -394,7 +394,7 @@ async fn the_document_says_where_a_key_is_asked_for() {
     let keys = folder.path().join("keys");
     std::fs::write(&keys, line("shop", Scope::Admin, "the-key").unwrap()).unwrap();
     let app = TestApp::with(|settings| settings.keys_file = Some(keys));
-    for (path, item) in document()["paths"].as_object().unwrap() {
+    for (path, item) in openapi_document()["paths"].as_object().unwrap() {
         for (verb, operation) in item.as_object().unwrap() {
             let request = Request::builder().method(verb.to_uppercase().as_str()).uri(path);
             let answer = app.send(request.body(Body::empty()).unwrap()).await;

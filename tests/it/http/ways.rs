@@ -187,7 +187,7 @@ fn routes() -> Vec<(Way, &'static str)> {
 #[test]
 fn the_list_of_ways_is_that_of_the_document() {
     let mut documented = BTreeSet::new();
-    let document = cognate_server::http::document();
+    let document = cognate_server::http::openapi_document();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (verb, operation) in item.as_object().unwrap() {
             let route = format!("{} {path}", verb.to_uppercase());

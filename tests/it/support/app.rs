@@ -125,7 +125,7 @@ impl Answer {
 
     /// Holds a refusal of a documented route to what the document lists.
     fn check_listed(&self, verb: &str, path: &str) {
-        static DOCUMENT: LazyLock<Value> = LazyLock::new(cognate_server::http::document);
+        static DOCUMENT: LazyLock<Value> = LazyLock::new(cognate_server::http::openapi_document);
         let Some(operation) = DOCUMENT["paths"].get(path).and_then(|item| item.get(verb)) else {
             return;
         };

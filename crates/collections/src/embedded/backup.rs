@@ -147,7 +147,7 @@ fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<Option<u64>, Collec
     drop(out);
     let opened = replay::open(&storage, &copy, drop);
     let (mut log, cut) = opened.map_err(|error| match error {
-        // The copy is damaged because the log is: report the log.
+        // The copy is damaged because the log is damaged: report the log.
         CollectionError::Damaged { offset, problem, .. } => {
             CollectionError::Damaged { path: source.clone(), offset, problem }
         }

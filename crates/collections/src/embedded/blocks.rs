@@ -21,7 +21,7 @@ pub(super) type Wanted = (View, Vec<(u64, Bits)>);
 pub(super) trait Kept {
     fn known(&self) -> &Bits;
 
-    /// Whether its memory was granted; else it is used once.
+    /// Whether memory for the block was granted; a block without it is used once and not stored.
     fn is_paid(&self) -> bool;
 }
 
@@ -130,7 +130,7 @@ impl EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Wanted, ChooseError> {
-        let (view, without) = self.view_with(which, now);
+        let (view, without) = self.view_and_excluded(which, now);
         let budget = self.columns_of(&which.filter.names());
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
         for chunk in view.table.chunks() {

@@ -206,7 +206,7 @@ fn value<'i>(item: &'i Item, name: Option<&str>) -> Option<Cow<'i, Attribute>> {
     }
 }
 
-/// A number that orders values within a kind, and kinds one after the other. Only equal values have
+/// Returns a number that orders values first by kind, then within a kind. Only equal values have
 /// equal keys, except texts longer than the key.
 fn key(value: &Attribute) -> u128 {
     let kind = (value.kind() as u128) << KIND;

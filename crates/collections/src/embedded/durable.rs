@@ -100,7 +100,7 @@ impl DurableItems {
         })
     }
 
-    /// Replaces the log by a copy, after adding to the copy what was written meanwhile.
+    /// Appends to the copy what was written since the copy began, and replaces the log by it.
     pub(super) fn replace(
         &mut self,
         mut copy: LogCopy,

@@ -77,7 +77,7 @@ impl Registry {
 #[derive(Debug)]
 pub struct EmbeddedHome {
     registry: Registry,
-    /// Collections are made and deleted one at a time.
+    /// Held while a collection is created or deleted, so that this happens one at a time.
     changing: Mutex<()>,
     folder: Option<Folder>,
 }
@@ -250,7 +250,7 @@ pub(super) struct Folder {
     is_handed_over: AtomicBool,
 }
 
-/// The names of the collections' folders within another, in order.
+/// Returns the names of the collections' folders within a folder, in order.
 pub(super) fn collection_names(
     storage: &dyn Storage,
     path: &Path,

@@ -279,7 +279,7 @@ impl Log {
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
-        // Beyond the end of a truncated file no reader would find the frame.
+        // If the file was truncated, a frame written at the old position would never be read.
         if self.file.length().is_ok_and(|length| length != self.length + self.torn.unwrap_or(0)) {
             self.end_away(self.path.clone());
         }
@@ -376,8 +376,8 @@ impl LogCopy {
         length.saturating_sub(self.copied)
     }
 
-    /// Adds and syncs what was written to the log meanwhile, up to the offset `end`, where a frame
-    /// ends.
+    /// Appends to the copy what was written to `log` since, up to the offset `end`, where a frame
+    /// ends, and syncs the copy.
     pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
         if self.copied < end {
             self.add_frames(log, end).map_err(CollectionError::writing(&self.path))?;

@@ -27,7 +27,7 @@ impl EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         Ok(match self.contenders(wanted, best, cancel)? {
             Some(numbers) => chosen(wanted, numbers),
-            None => Chosen::all(items_of(wanted)),
+            None => Chosen::complete(items_of(wanted)),
         })
     }
 
@@ -73,7 +73,7 @@ impl EmbeddedCollection {
     }
 }
 
-/// The items of these numbers, as those of the selected ones that may be among the best.
+/// Returns the items of these numbers: those of the selected items that may be among the best.
 pub(super) fn chosen((view, wanted): &Wanted, numbers: Vec<u64>) -> Chosen {
     let meant = count(wanted);
     let item = |number| Some((number, Arc::clone(view.item(number)?)));

@@ -156,7 +156,7 @@ impl EmbeddedCollection {
             best.sort_unstable_by_key(|one| one.number);
         }
         let item = |one: Found| Some((one.number, Arc::clone(view.item(one.number)?)));
-        Ok(Chosen::all(best.into_iter().filter_map(item).collect()))
+        Ok(Chosen::complete(best.into_iter().filter_map(item).collect()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A log read from its beginning: its changes in their order, and what a crash left at its end.
+//! Reads a log from its beginning: the changes in order, and what a crash left at the end.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -88,8 +88,8 @@ struct Frame {
     changes: Vec<Change>,
 }
 
-/// The frame at this offset before `end`, if a whole one begins there whose number is at least
-/// this.
+/// Returns the frame at `offset`, if a whole frame begins there and ends before `end`, and its number is
+/// large enough.
 fn whole_frame(
     file: &dyn Stored,
     (offset, end): (u64, u64),

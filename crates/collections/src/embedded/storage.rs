@@ -60,7 +60,7 @@ pub(super) trait Stored: Debug + Send + Sync {
     fn touch(&self) -> io::Result<()>;
 }
 
-/// Whether an error means that there is no such file: a missing folder, or another kind of file.
+/// Whether an error means that a path does not exist, or that a part of it is not a folder.
 pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -157,8 +157,12 @@ impl EmbeddedCollection {
         View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
     }
 
-    /// The unexpired items of this moment, and the numbers of those excluded by name.
-    pub(super) fn view_with(&self, which: &ItemSelector<'_>, now: i64) -> (View, HashSet<u64>) {
+    /// Returns a view of the unexpired items, and the numbers of the items that `which` excludes by name.
+    pub(super) fn view_and_excluded(
+        &self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> (View, HashSet<u64>) {
         let held = self.held.read();
         let numbers = which.without.iter().filter_map(|name| held.number(name)).collect();
         let oldest = held.settings.oldest_within(which.within, now);
@@ -252,7 +256,7 @@ impl EmbeddedCollection {
         table.chunks().for_each(|chunk| chunk.columns.clear());
     }
 
-    pub(super) fn note(&self, log: &Log) {
+    pub(super) fn record_log_status(&self, log: &Log) {
         let mut status = self.status.lock();
         status.log_bytes = Some(log.length);
         (status.is_ended, status.is_full) = (log.last.has_ended(), log.is_full);
@@ -337,7 +341,7 @@ impl Collection for EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         let meant = self.wanted(which, now, cancel)?;
         match choice {
-            Choice::All => Ok(Chosen::all(items_of(&meant))),
+            Choice::All => Ok(Chosen::complete(items_of(&meant))),
             Choice::Shortlist(shortlist) => self.nearest(&meant, shortlist, cancel),
             Choice::Fused(shortlist, by) => self.fused(&meant, shortlist, by, cancel),
             Choice::TopQuery(best) => self.narrowed(&meant, best, cancel),
@@ -451,7 +455,7 @@ impl Collection for EmbeddedCollection {
         matcher::check(&items, how, &self.limits)?;
         let mut turn = self.turn();
         if how.add == AddPolicy::None {
-            // A caller that only reads blocks no writer while the nearest items are scored.
+            // The lock is released before scoring, so that a read-only call does not hold up writers.
             let prepared = matcher::prepare(&mut turn, engine, how, (items, now), cancel)?;
             let (state, pending) = ((turn.revision(), turn.next_number()), turn.pending());
             drop(turn);

@@ -166,7 +166,7 @@ impl EmbeddedCollection {
             _ => None,
         };
         let Some(mut classes) = classes else {
-            return Ok(Chosen::all(items_of(meant)));
+            return Ok(Chosen::complete(items_of(meant)));
         };
         let mut maker = BlockMaker::new(self, &self.tokens, best.engine);
         let mut numbers = Vec::new();
@@ -217,7 +217,7 @@ impl EmbeddedCollection {
         }
         items.sort_unstable_by_key(|(number, _)| *number);
         items.dedup_by_key(|(number, _)| *number);
-        Ok(Chosen::all(items))
+        Ok(Chosen::complete(items))
     }
 }
 

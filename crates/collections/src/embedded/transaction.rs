@@ -1,4 +1,4 @@
-//! The turn to write to a collection: one at a time, in the log first and then in memory.
+//! Writing to a collection: one caller at a time writes, to the log first and then to memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,7 +76,7 @@ impl WriteTransaction<'_> {
     ) -> Result<(), CollectionError> {
         let Writer { kept: Some(kept), gone: false, .. } = &mut *self.writer else { return Ok(()) };
         let done = act(&mut kept.log);
-        self.note();
+        self.record_log_status();
         done
     }
 
@@ -94,7 +94,7 @@ impl WriteTransaction<'_> {
         // The disk may take as long as it likes: no reader waits for it.
         kept.log.take_back();
         self.writer.revision += 1;
-        self.note();
+        self.record_log_status();
         true
     }
 
@@ -108,7 +108,7 @@ impl WriteTransaction<'_> {
         }
         let Some(kept) = &mut self.writer.kept else { return Ok(()) };
         let replaced = kept.replace(copy, &self.collection.held.read());
-        self.note();
+        self.record_log_status();
         replaced
     }
 
@@ -117,9 +117,9 @@ impl WriteTransaction<'_> {
         Pending(self.writer.kept.as_ref().map(|kept| kept.log.written()))
     }
 
-    fn note(&self) {
+    fn record_log_status(&self) {
         let kept = self.writer.kept.iter();
-        kept.for_each(|kept| self.collection.note(&kept.log));
+        kept.for_each(|kept| self.collection.record_log_status(&kept.log));
     }
 }
 
@@ -152,7 +152,7 @@ impl Following for WriteTransaction<'_> {
         (before, now): (Option<u64>, i64),
         cancel: Cancellation<'_>,
     ) -> Result<Numbered, ChooseError> {
-        let (view, without) = self.collection.view_with(which, now);
+        let (view, without) = self.collection.view_and_excluded(which, now);
         // Reading the times of a few items does not pay for a column.
         let budget = self.collection.columns_of(&which.filter.names());
         let budget = budget.filter(|_| !which.filter.is_empty());
@@ -245,7 +245,7 @@ impl Transaction for WriteTransaction<'_> {
         let written = kept.map(|kept| kept.append(&changes, &collection.held.read())).transpose();
         if let Err(error) = written {
             collection.budget.give_back(more);
-            self.note();
+            self.record_log_status();
             return Err(error);
         }
         let mut held = collection.held.write();
@@ -263,7 +263,7 @@ impl Transaction for WriteTransaction<'_> {
         collection.budget.give_back((before + more).saturating_sub(held.bytes));
         self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
         drop(held);
-        self.note();
+        self.record_log_status();
         Ok(applied)
     }
 

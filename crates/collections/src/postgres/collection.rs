@@ -133,7 +133,7 @@ impl Collection for PostgresCollection {
         if let Choice::Shortlist(shortlist) | Choice::Fused(shortlist, _) = choice {
             let found =
                 vectors::nearest((&self.shared, &self.name), which, shortlist, now, cancel)?;
-            return Ok(Chosen::all(found));
+            return Ok(Chosen::complete(found));
         }
         let items = self.ask(now, |session, entry, _| {
             let mut sql = Sql::new(which, entry.settings.oldest_within(which.within, now));
@@ -145,7 +145,7 @@ impl Collection for PostgresCollection {
                 false => Ok(items),
             }
         });
-        Ok(Chosen::all(items?))
+        Ok(Chosen::complete(items?))
     }
 
     fn lacking<'n>(

@@ -28,7 +28,7 @@ const TYPES: [Type; 13] = [
     Type::BOOL,
 ];
 
-/// The item of a row of [`COLUMNS`], with its number.
+/// Turns a row of [`COLUMNS`] into an item and its number.
 pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), CollectionError> {
     let number: i64 = row.try_get(0)?;
     let Json(attributes): Json<Attributes> = row.try_get(4)?;

@@ -44,7 +44,7 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
             "CREATE SCHEMA IF NOT EXISTS cognate;
              CREATE TABLE IF NOT EXISTS cognate.version (version integer NOT NULL);",
         )?;
-        // Some servers let only a superuser make the extension, which may exist already.
+        // Some servers let only a superuser create the extension, so it is created only if it is missing.
         let there = session.query("SELECT FROM pg_extension WHERE extname = 'vector'", &[])?;
         if there.is_empty() {
             session.run("CREATE EXTENSION vector").map_err(|error| {

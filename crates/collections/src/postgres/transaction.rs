@@ -130,7 +130,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)
     }
 
-    /// The entry, locked; `None` if another transaction holds the lock.
+    /// Locks a collection's entry and returns it; `None` if another transaction holds the lock.
     pub(super) fn lock_if_free(
         session: &mut Session<'_>,
         name: &str,
@@ -237,7 +237,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
 }
 
 impl Shared {
-    /// Changes a collection whose row was locked, and writes the row.
+    /// Makes a change to a collection whose row is locked, and writes the row.
     pub(super) fn change<T>(
         &self,
         session: &mut Session<'_>,

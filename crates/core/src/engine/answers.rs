@@ -148,7 +148,7 @@ pub struct Ranking {
     pub query_truncated: bool,
     /// The share of listed words of each candidate, if requested.
     pub known: Vec<f32>,
-    /// The share of listed words of the query, if requested or not all of them are.
+    /// The share of the query's words that are known, if it is requested or less than 1.
     pub query_known: Option<f32>,
     /// The measure that scored.
     pub measure: Measure,

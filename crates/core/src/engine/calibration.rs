@@ -20,7 +20,7 @@ const SECTION: &str = "calibration";
 
 /// Stored quantiles: 0 % to 100 %.
 const QUANTILES: usize = 101;
-/// Equal bins of the histograms.
+/// Number of equal bins in a histogram.
 pub const BINS: usize = 100;
 
 /// Scores of one method under one measure on labelled pairs.
@@ -41,7 +41,7 @@ pub struct Calibration {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
-    /// Scores of at least this count as related.
+    /// Lowest score that counts as related.
     pub threshold: f64,
     /// The aim: `f1`, `accuracy`, `precision=0.9` or `recall=0.9`, and behind it whether opposed pairs
     /// were left out.

@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Whether a method can embed a single text, as far as this model shows.
+    /// Whether a method can embed a single text with this model.
     pub fn embeds(&self, method: Method) -> bool {
         matches!(self.scorer(method), Ok(Scorer::Embed(_)))
     }

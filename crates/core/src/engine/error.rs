@@ -45,7 +45,7 @@ pub enum QueryError {
     UnknownMethod {
         /// The requested name, cut if it is long.
         name: String,
-        /// The three names most like it.
+        /// The three method names most like the requested name.
         nearest: [&'static str; 3],
     },
     /// The model has nothing for the method.
@@ -56,7 +56,7 @@ pub enum QueryError {
         /// What the model lacks, and the command that adds it.
         reason: Unavailable,
     },
-    /// The method has no vector of one text alone.
+    /// The method compares two texts and has no vector of a single text.
     #[error("{method} compares two texts and has no vector of one")]
     CannotEmbed {
         /// The method.

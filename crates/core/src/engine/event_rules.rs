@@ -17,7 +17,7 @@ const SECTION: &str = "events";
 pub struct EventRules {
     /// Of topics among noise.
     pub topics: BTreeMap<String, f64>,
-    /// Of stories of a few posts.
+    /// The rules for the preset `stories`, events of a few posts.
     pub stories: BTreeMap<String, f64>,
 }
 

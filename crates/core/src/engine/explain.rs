@@ -9,11 +9,11 @@ use crate::methods::{Info, Reads, Scorer, Shares};
 use crate::model::Phrase;
 use crate::model::phrase::{Found, Origin, Word};
 
-/// A word that a vector was found for.
+/// A word that has a vector.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ExplainedWord {
-    /// The token it comes from, as it was looked up.
+    /// The token that was looked up.
     pub token: String,
     /// Bytes of the text that the token comes from: first and end.
     pub span: [u32; 2],
@@ -27,7 +27,7 @@ pub struct ExplainedWord {
     pub pieces: Vec<String>,
     /// The word's idf, if the model has idf.
     pub idf: Option<f32>,
-    /// The length of its vector.
+    /// The length of the word's vector.
     pub norm: f32,
     /// The word's share of the score, if the score divides into words.
     pub share: Option<f32>,
@@ -37,7 +37,7 @@ pub struct ExplainedWord {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UnknownToken {
-    /// The token, as it was looked up.
+    /// The token that was looked up.
     pub token: String,
     /// The token's share of the score, for methods that read tokens.
     pub share: Option<f32>,

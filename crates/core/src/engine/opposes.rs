@@ -12,7 +12,7 @@ use crate::model::Phrase;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OpposedWord {
-    /// The token, as it was looked up.
+    /// The token that was looked up.
     pub token: String,
     /// Bytes of the text that the token comes from: first and end.
     pub span: [u32; 2],

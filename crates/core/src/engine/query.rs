@@ -5,16 +5,15 @@ use crate::engine::scorable;
 use crate::methods::{Info, Measure, Method};
 use crate::model::Phrase;
 
-/// Whether a text that says the opposite of the other is less alike for it; without this as the method
-/// does.
+/// Whether opposed meaning lowers the score of two texts. Default: as the method does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = OppositesRule))]
 #[serde(rename_all = "snake_case")]
 pub enum Opposites {
     /// Opposites count: a method that does not count opposites is refused.
     Count,
-    /// Opposites count, unless each text only [names](crate::engine::OppositionKind::Name) what the other
-    /// lacks. Answers then leave that out, too.
+    /// Opposites count, except that different [names](crate::engine::OppositionKind::Name) alone do not
+    /// oppose texts. Answers then do not list different names either.
     WithoutNames,
     /// Opposites do not count: the answer is that of the method without opposites, `coverage-blend`
     /// for `polarity-blend`, and with a `threshold` texts are related by their score alone.
@@ -56,8 +55,8 @@ pub struct Query {
     pub truncate: bool,
     /// Whether the share of known words of each text is returned.
     pub coverage: bool,
-    /// The least share of known words of the text that candidates are ranked for; a text with fewer
-    /// counts as one without a known word.
+    /// The least share of known words that a query text must have; a text with a smaller share is treated
+    /// as a text without a known word.
     pub min_known: f32,
 }
 
@@ -95,8 +94,7 @@ impl Query {
         scorable(text, info) && (self.min_known <= 0.0 || text.known_share() >= self.min_known)
     }
 
-    /// The share of known words of a text that candidates are ranked for, if requested, or if not
-    /// all of them are known.
+    /// Returns the share of the query's words that are known, if it is requested or less than 1.
     pub(crate) fn told_share(&self, text: &Phrase<'_>) -> Option<f32> {
         Some(text.known_share()).filter(|share| self.coverage || *share < 1.0)
     }

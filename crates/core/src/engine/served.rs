@@ -12,7 +12,7 @@ use crate::methods::{Auto, Kind, Method, Unavailable};
 pub struct Served {
     /// The method that `auto` chooses.
     pub auto: &'static str,
-    /// Why it was chosen.
+    /// Why `auto` chooses this method.
     pub auto_because: &'static str,
     /// Why it cannot be served, if it cannot.
     pub auto_unavailable: Option<String>,

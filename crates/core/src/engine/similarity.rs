@@ -103,9 +103,9 @@ impl Engine {
         Ok(answer)
     }
 
-    /// The scores of pairs among some texts, named by their indices: each as [`Engine::similarity`]
-    /// scores it, bit for bit; `None` if one of the two cannot be scored. A text is read once, and
-    /// prepared once for consecutive pairs in which it is the second.
+    /// Returns the scores of pairs of `texts`, given by indices: each is the score of [`Engine::similarity`],
+    /// bit for bit; `None` if one of the two texts cannot be scored. Each text is read once, and prepared
+    /// once for consecutive pairs in which it is the second.
     pub fn similarity_among<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -125,27 +125,27 @@ impl Engine {
         };
         let phrases = texts.iter().enumerate().map(read).collect::<Result<Vec<_>, QueryError>>()?;
         let scratch = workspace.scratch();
-        let seats = phrases.iter().map(|phrase| scorer.seats(phrase.as_slice(), scratch));
-        let seats: Vec<_> = seats.collect();
+        let parts = phrases.iter().map(|phrase| scorer.prepared_parts(phrase.as_slice(), scratch));
+        let parts: Vec<_> = parts.collect();
         let mut scores = Vec::with_capacity(pairs.len());
         for of_one in pairs.chunk_by(|one, next| one.1 == next.1) {
             let one = phrases.get(of_one[0].1).and_then(Option::as_ref);
             let mut against = one.map(|one| scorer.against(measure, one, scratch));
             for &(other, _) in of_one {
-                let other = phrases.get(other).and_then(Option::as_ref).zip(seats.get(other));
-                let Some((against, (other, seats))) = against.as_mut().zip(other) else {
+                let other = phrases.get(other).and_then(Option::as_ref).zip(parts.get(other));
+                let Some((against, (other, parts))) = against.as_mut().zip(other) else {
                     scores.push(None);
                     continue;
                 };
                 let mut score = [0.0];
-                against.score_seated(std::slice::from_ref(other), seats, &mut score, scratch);
+                against.score_prepared(std::slice::from_ref(other), parts, &mut score, scratch);
                 scores.push(Some(finite(score[0], info)?));
             }
             if let Some(mut against) = against {
                 against.give_back(scratch);
             }
         }
-        seats.into_iter().for_each(|seats| seats.give_back(scratch));
+        parts.into_iter().for_each(|parts| parts.give_back(scratch));
         workspace.take_back(phrases.into_iter().flatten());
         Ok(scores)
     }

@@ -11,7 +11,7 @@ pub struct TextLimits {
     pub bytes: usize,
     /// Most characters.
     pub chars: usize,
-    /// Most tokens, and most words these become.
+    /// Maximum number of tokens, and maximum number of the words that tokens become.
     pub tokens: usize,
 }
 

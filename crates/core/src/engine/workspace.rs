@@ -1,5 +1,5 @@
-//! Memory that a thread uses again and again: once it has seen texts of some length, questions
-//! about such texts allocate next to nothing. It holds no answers, so no question can see another's.
+//! Memory that a thread reuses: after texts of some length, questions about texts of that length
+//! allocate next to nothing. The memory holds no answers, so no question can see another's answer.
 
 use std::cell::Cell;
 
@@ -11,11 +11,11 @@ use crate::model::{Model, Phrase};
 const KEPT_PHRASES: usize = 40;
 
 thread_local! {
-    static KEPT: Cell<Option<Box<Memory>>> = const { Cell::new(None) };
+    static KEPT: Cell<Option<Box<WorkspaceBuffers>>> = const { Cell::new(None) };
 }
 
 #[derive(Default)]
-struct Memory {
+struct WorkspaceBuffers {
     #[expect(clippy::vec_box, reason = "a phrase takes the box, not what is in it")]
     phrases: Vec<Box<PhraseMemory>>,
     scratch: Scratch,
@@ -25,7 +25,7 @@ struct Memory {
 pub(super) struct Workspace<'m> {
     model: &'m Model,
     /// `None` only while the value is dropped.
-    memory: Option<Box<Memory>>,
+    memory: Option<Box<WorkspaceBuffers>>,
 }
 
 impl Drop for Workspace<'_> {
@@ -54,7 +54,7 @@ impl<'m> Workspace<'m> {
         &mut self.memory().scratch
     }
 
-    fn memory(&mut self) -> &mut Memory {
+    fn memory(&mut self) -> &mut WorkspaceBuffers {
         self.memory.get_or_insert_default()
     }
 }

@@ -12,7 +12,7 @@ use crate::methods::common::text_vector::TextVector;
 use crate::methods::common::unit_rows;
 use crate::methods::means::avg_cos::Mean;
 use crate::methods::{
-    Against, Compare, Cost, Embed, Info, Loaded, Scorer, Scratch, Seats, Shares, sets,
+    Against, Compare, Cost, Embed, Info, Loaded, Parts, Scorer, Scratch, Shares, sets,
 };
 use crate::model::{Model, ModelError, Phrase};
 
@@ -98,13 +98,13 @@ impl<S: Compare + 'static> Compare for Blend<S> {
         Prepared { method: self, sets: self.sets.against(one, scratch), vector }
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        self.sets.seat(many, seats, scratch);
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.sets.fill(many, parts, scratch);
         let dims = many.first().map_or(0, |text| text.model().dims());
-        seats.vectors = std::mem::take(&mut scratch.seated_vectors);
-        seats.vectors.clear();
-        seats.vectors.resize(many.len() * dims, 0.0);
-        for (text, vector) in many.iter().zip(seats.vectors.chunks_exact_mut(dims.max(1))) {
+        parts.vectors = std::mem::take(&mut scratch.prepared_vectors);
+        parts.vectors.clear();
+        parts.vectors.resize(many.len() * dims, 0.0);
+        for (text, vector) in many.iter().zip(parts.vectors.chunks_exact_mut(dims.max(1))) {
             self.mean.embed(text, vector);
         }
     }
@@ -134,17 +134,17 @@ impl<S: Compare> Against for Prepared<'_, S> {
         }
     }
 
-    fn score_seated(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.sets.score_seated(many, seats, out, scratch);
+        self.sets.score_prepared(many, parts, out, scratch);
         let weight = self.method.weight;
         let dims = many.first().map_or(0, |text| text.model().dims());
-        let vectors = seats.vectors.chunks_exact(dims.max(1));
+        let vectors = parts.vectors.chunks_exact(dims.max(1));
         for ((other, vector), score) in many.iter().zip(vectors).zip(out) {
             *score = if self.vector.text().same_bag(other) {
                 1.0

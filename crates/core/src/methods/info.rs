@@ -84,8 +84,8 @@ pub struct Unavailable {
 /// as the multiplications that take as long.
 pub type Formula = fn(n: u64, m: u64, d: u64) -> u64;
 
-/// The cost of a method beside looking up words, roughly, for the longest texts there may be.
-/// `cargo bench --bench handover -- costs` shows it beside what is measured.
+/// The approximate cost of a method without the look-up of words, for texts of the greatest length.
+/// `cargo bench --bench handover -- costs` compares it with measured times.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// For one pair.
@@ -135,7 +135,7 @@ pub enum Measure {
     /// The cosine of their angle.
     #[default]
     Cosine,
-    /// `1 / (1 + distance)`, so that larger is always more alike.
+    /// `1 / (1 + distance)`, so that a larger score always means more similar texts.
     Euclidean,
 }
 

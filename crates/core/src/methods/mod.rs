@@ -79,7 +79,7 @@ pub use lexical::collection::Posts;
 pub use lexical::counted::Counted;
 pub use lexical::token_bag::TokenBag;
 pub use scorer::{
-    Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Seats, Shares,
+    Against, Compare, DynCompare, Embed, Memberships, Parts, RankList, Scorer, Scratch, Shares,
 };
 
 use crate::model::{Model, ModelError};

@@ -56,37 +56,37 @@ pub trait Compare: Send + Sync {
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
 
-    /// What it knows of opposites, if it counts them.
+    /// Returns the method's knowledge of opposites, if it counts opposites.
     fn polarity(&self) -> Option<&Polarity> {
         None
     }
 
-    /// Makes of each of many texts what every text that is compared with it would make again.
-    fn seat<'p>(&self, _many: &'p [Phrase<'p>], _seats: &mut Seats<'p>, _scratch: &mut Scratch) {}
+    /// Adds to `parts`, for each text, what every comparison with it would otherwise compute again.
+    fn fill<'p>(&self, _many: &'p [Phrase<'p>], _parts: &mut Parts<'p>, _scratch: &mut Scratch) {}
 }
 
-/// Most numbers of seated vectors whose memory is kept, 1 MiB of them.
+/// Maximum number of floats whose memory `prepared_vectors` keeps: 1 MiB.
 const KEPT_NUMBERS: usize = 1 << 18;
 
-/// What was made of many texts before others are compared with them, a list for each kind of method.
-/// Which it is belongs to the method; one that keeps nothing makes it in each comparison.
+/// What a method computed of many texts once, before other texts are compared with them. Each method
+/// fills its own list; a method that fills none computes it in each comparison.
 #[derive(Default)]
-pub struct Seats<'p> {
+pub struct Parts<'p> {
     /// The memberships of each text's words in their own text.
     pub(crate) memberships: Vec<Vec<f32>>,
-    pub(crate) coverage: Vec<coverage::Seat<'p>>,
+    pub(crate) coverage: Vec<coverage::TextParts<'p>>,
     /// Their vectors, one after the other.
     pub(crate) vectors: Vec<f32>,
     pub(crate) signs: Vec<polarity::Read>,
 }
 
-impl Seats<'_> {
-    /// Hands the memory of rows and vectors back for the next texts, unless it is unusually much.
+impl Parts<'_> {
+    /// Returns the memory of rows and vectors to `scratch` for later texts, unless it is unusually much.
     pub(crate) fn give_back(mut self, scratch: &mut Scratch) {
         scratch.coverage.take_back(self.coverage);
         self.vectors.clear();
         self.vectors.shrink_to(KEPT_NUMBERS);
-        scratch.seated_vectors = self.vectors;
+        scratch.prepared_vectors = self.vectors;
     }
 }
 
@@ -94,14 +94,14 @@ impl Seats<'_> {
 pub trait Against: Send {
     /// Scores the text against each of `many`, into `out` of the same length. A score of a [`Compare`]
     /// or an [`Embed`] depends on both texts alone, bit for bit, not on the others of `many` or of
-    /// calls before; one of a [`RankList`] depends on all of `many`.
+    /// earlier calls; a score of a [`RankList`] depends on all of `many`.
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
 
-    /// Scores as [`Against::score`] does, bit for bit, by the seats that the method made of the texts.
-    fn score_seated(
+    /// Returns the scores of [`Against::score`], bit for bit; uses what the method precomputed of `many`.
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        _seats: &Seats<'_>,
+        _parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
@@ -121,7 +121,7 @@ pub trait Against: Send {
     }
 
     /// Scores the text against each of the posts of a list, into `out` of the same length: what
-    /// [`Against::score`] does of them all. To be asked where a [`RankList`] scores.
+    /// [`Against::score`] does for all of them. Call it only for the scorer of a [`RankList`].
     fn score_list(&mut self, _posts: &Posts, _out: &mut [f32]) {}
 
     /// What each word of both texts, in their order, adds to the score. `None` if the score does
@@ -165,8 +165,8 @@ pub trait DynCompare: Send + Sync {
     /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
 
-    /// Does what [`Compare::seat`] does.
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch);
+    /// Calls [`Compare::fill`].
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch);
 }
 
 impl<M: Compare> DynCompare for M {
@@ -187,8 +187,8 @@ impl<M: Compare> DynCompare for M {
         Compare::polarity(self)
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        Compare::seat(self, many, seats, scratch);
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        Compare::fill(self, many, parts, scratch);
     }
 }
 
@@ -223,7 +223,7 @@ pub enum Scorer {
 }
 
 impl Scorer {
-    /// What the method knows of opposites, if it counts them.
+    /// Returns the method's knowledge of opposites, if it counts opposites.
     pub(crate) fn polarity(&self) -> Option<&Polarity> {
         match self {
             Self::Compare(method) => method.polarity(),
@@ -232,12 +232,16 @@ impl Scorer {
     }
 
     /// What the method makes of texts that several others are compared with.
-    pub(crate) fn seats<'p>(&self, many: &'p [Phrase<'p>], scratch: &mut Scratch) -> Seats<'p> {
-        let mut seats = Seats::default();
+    pub(crate) fn prepared_parts<'p>(
+        &self,
+        many: &'p [Phrase<'p>],
+        scratch: &mut Scratch,
+    ) -> Parts<'p> {
+        let mut parts = Parts::default();
         if let Self::Compare(method) = self {
-            method.seat(many, &mut seats, scratch);
+            method.fill(many, &mut parts, scratch);
         }
-        seats
+        parts
     }
 
     pub(crate) fn against<'q>(
@@ -357,7 +361,7 @@ impl Against for WholeList<'_> {
 pub struct Shares {
     /// One number a word of the first text.
     pub one: Vec<f32>,
-    /// One number a word of the other.
+    /// One number for each word of the other text.
     pub other: Vec<f32>,
     /// The memberships behind the shares, if the method has memberships.
     pub memberships: Option<Memberships>,
@@ -380,7 +384,7 @@ pub struct Memberships {
 pub struct Scratch {
     pub(crate) one: Vec<f32>,
     pub(crate) other: Vec<f32>,
-    pub(crate) unit_rows: [unit_rows::Memory; 2],
+    pub(crate) unit_rows: [unit_rows::RowBuffers; 2],
     pub(crate) cosines: WordCosines,
     pub(crate) products: unit_rows::Work,
     pub(crate) one_gram: Vec<f32>,
@@ -397,7 +401,7 @@ pub struct Scratch {
     pub(crate) signs: [polarity::Read; 2],
     pub(crate) ranker: ranker::Work,
     pub(crate) vectors: [Vec<f32>; 2],
-    pub(crate) seated_vectors: Vec<f32>,
+    pub(crate) prepared_vectors: Vec<f32>,
     pub(crate) weights: Weights,
     pub(crate) transport: Transport,
 }

@@ -156,7 +156,7 @@ fn of_rows(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Refuses rows that are too long to calculate with. The numbers are finite.
+/// Refuses rows whose norm would overflow. An earlier check found all numbers finite.
 fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<(), FormatError> {
     let rows = Vectors::new(tensor.dtype, bytes, scales, dims).unwrap_or(Vectors::empty(dims));
     // A row of half-precision numbers is never too long.

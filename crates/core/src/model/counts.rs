@@ -1,5 +1,5 @@
-//! What a corpus says of a vocabulary: counts, and the idf made of them. How words are counted is
-//! known where texts are read.
+//! Counts of a vocabulary's words in a corpus, and the idf computed from them. The modules that read
+//! texts count the words.
 
 use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;

@@ -1,7 +1,7 @@
-//! Replacing a file so that a crash at any moment leaves the old bytes or the new ones, whole.
+//! Replaces a file so that a crash at any moment leaves either all old bytes or all new bytes.
 //!
-//! The steps are asked of a [`Disk`], so that tests can fail each of them, kill the process between
-//! any two, or drop what was never synced. It knows nothing of what is written.
+//! The steps go through a [`Disk`], so that tests can let each step fail, kill the process between two
+//! steps, or drop unsynced bytes. This module does not know what the bytes mean.
 
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -51,7 +51,7 @@ pub trait DiskFile {
     /// Reserves the whole size, so that a full disk is noticed before the first byte.
     fn reserve(&mut self, bytes: u64) -> io::Result<()>;
 
-    /// Gives the file the mode of the file whose place it takes.
+    /// Gives the new file the mode `mode`, of the file that it replaces.
     fn publish(&mut self, mode: u32) -> io::Result<()>;
 
     /// Makes the file's bytes last.

@@ -51,8 +51,8 @@ pub(crate) fn read_header(json: &[u8]) -> Result<RawHeader, FormatError> {
 
 impl<'de> Deserialize<'de> for RawHeader {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
+        struct RawHeaderVisitor;
+        impl<'de> Visitor<'de> for RawHeaderVisitor {
             type Value = RawHeader;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for RawHeader {
                 Ok(header)
             }
         }
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(RawHeaderVisitor)
     }
 }
 
@@ -84,8 +84,8 @@ struct Strings(BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Strings {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
+        struct StringsVisitor;
+        impl<'de> Visitor<'de> for StringsVisitor {
             type Value = Strings;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,6 +102,6 @@ impl<'de> Deserialize<'de> for Strings {
                 Ok(Strings(strings))
             }
         }
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(StringsVisitor)
     }
 }

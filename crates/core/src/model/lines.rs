@@ -14,8 +14,8 @@ pub(crate) const EMPTY: u32 = u32::MAX;
 /// model takes to open.
 const MAX: usize = 1 << 17;
 
-/// Most lines from its own at which a string stands. Of words, hardly one stands ten lines away; strings
-/// that were chosen to belong in the same lines would take longer the more of them there are.
+/// Maximum number of lines between a string's own line and the line that stores it. Few words are stored
+/// ten lines away; the limit bounds the search among strings that were chosen to share a line.
 const FURTHEST: usize = 64;
 
 /// Bytes of the longest string that a line holds.
@@ -131,8 +131,8 @@ pub(crate) struct Lines {
 pub(crate) struct Work(Vec<(Key, u32)>);
 
 impl Lines {
-    /// Places strings, the most frequent first, so that they stand in their own lines. `None` if they are too
-    /// many, or if a string would stand too far from its own line.
+    /// Stores strings, the most frequent first, so that frequent strings get their own lines. `None` if there
+    /// are too many, or if a string would be stored too far from its own line.
     pub(crate) fn new<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
         if strings.len() > MAX {
             return None;

@@ -348,7 +348,7 @@ impl Model {
         }
     }
 
-    /// Whether vectors carry their word's weight.
+    /// Returns whether the length of a vector is the weight of its word.
     pub fn frequency(&self) -> Frequency {
         self.frequency
     }
@@ -395,7 +395,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Whether the mapped file was cut or written to in place when it was last looked at, so that
+    /// Whether the last check found that the mapped file was cut or written to in place, so that
     /// scores may be wrong.
     pub fn damaged(&self) -> bool {
         self.file_under_map().is_some_and(Origin::damaged)
@@ -407,7 +407,7 @@ impl Model {
         file.look_again(|bytes| check::same_bytes(bytes, &self.header, self.between))
     }
 
-    /// Whether nobody wrote to the file since it was opened or last looked at.
+    /// Whether the file is unchanged since it was opened or last checked.
     pub fn untouched(&self) -> bool {
         match &self.bytes {
             Bytes::File(mapping) => mapping.untouched(),

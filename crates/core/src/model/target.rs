@@ -11,7 +11,7 @@ use rustix::io::Errno;
 pub struct Target {
     /// The file, symbolic links resolved.
     pub path: PathBuf,
-    /// Its mode, which it keeps; nothing where there is no file yet.
+    /// The mode of the existing file, which the new file gets; `None` if there is no file yet.
     pub mode: Option<u32>,
 }
 
@@ -78,7 +78,7 @@ pub fn clash<'p>(
     })
 }
 
-/// The one way of writing a path, whether a file is there or not.
+/// Returns the canonical form of a path, whether or not a file exists there.
 fn whereabouts(path: &Path) -> PathBuf {
     let found = || {
         let path = Target::follow(path).ok()?.path;

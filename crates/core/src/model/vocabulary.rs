@@ -41,7 +41,7 @@ pub struct Vocabulary<'m> {
     index: &'m [[u32; 2]],
     bits: u32,
     max_probe: u32,
-    /// The short words once more, where lines can be made of them.
+    /// A second, faster index of the short words; `None` if it could not be built.
     pub(crate) lines: Option<&'m Lines>,
     /// Occurrences of each word, where the model has them.
     pub counts: Option<&'m [u64]>,
@@ -143,8 +143,8 @@ impl<'m> Vocabulary<'m> {
     }
 
     /// Appends the id of each of the words that were asked for last, or [`EMPTY`]; `seen` gets each
-    /// id. Each step is taken for all words before the next step: memory for one word comes near while
-    /// the others are looked at.
+    /// id. Each step is taken for all words before the next step, so that the processor loads the memory
+    /// of one word while it works on the others.
     pub(crate) fn find_all(
         &self,
         text: &[u8],

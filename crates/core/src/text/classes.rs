@@ -177,7 +177,7 @@ pub(super) fn cluster(text: &str, first: char) -> usize {
     end
 }
 
-/// The bytes of the keycap (`1️⃣`) that begins `text`, whose first character is ASCII.
+/// Returns the number of bytes of the keycap (`1️⃣`) at the start of `text`, whose first character is ASCII.
 pub(super) fn keycap(text: &str) -> Option<usize> {
     let rest = text.strip_prefix(|c| matches!(c, '0'..='9' | '#' | '*'))?;
     let rest = rest.strip_prefix(VS16).unwrap_or(rest).strip_prefix(KEYCAP)?;

@@ -209,7 +209,7 @@ impl Clean {
         self.note(at, self.start, self.end, verbatim);
     }
 
-    /// Notes where the clean text from `at` on came from.
+    /// Records which bytes of the source text became the clean text from `at` on.
     fn note(&mut self, at: usize, start: usize, end: usize, verbatim: bool) {
         let (clean, start, end) = (position(at), position(start), position(end));
         if let Some(last) = self.origin.last_mut()

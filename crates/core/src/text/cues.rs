@@ -58,8 +58,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Eyes, perhaps a nose, and one or more of a mouth. A mouth that is a letter must end there,
-    /// or `=day` would laugh.
+    /// Returns the end of a smiley: eyes, perhaps a nose, and one or more mouths. After a mouth that is a
+    /// letter the word must end, or `=day` would be a smiley.
     fn smiley(&mut self, at: usize) -> Option<usize> {
         let nose = matches!(self.bytes.get(at + 1), Some(b'\'' | b'`' | b'-'));
         let mouth = at + 1 + usize::from(nose);

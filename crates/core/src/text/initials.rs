@@ -1,4 +1,4 @@
-//! Initials with full stops, `L.A.`, `U.S.`, `e.g.`: one word, not as many as there are letters.
+//! Joins initials with full stops, `L.A.`, `U.S.`, `e.g.`, into one word instead of a word for each letter.
 
 use super::classes::looked;
 use super::normalisation::Contractions;

@@ -45,7 +45,7 @@ fn joins(rules: &Normalisation) -> bool {
     rules.contractions == Contractions::Keep
 }
 
-/// The role of a character for the words around it.
+/// What a character does to the words beside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Gap,

@@ -180,7 +180,7 @@ rules! {
     }
     /// Cues to the tone of voice: smileys, hearts, words in capitals, repeated marks.
     cues: Cues {
-        /// They are words and marks.
+        /// Smileys are read as words and punctuation marks.
         Keep,
         /// `<smile>`, `<sadface>`, `<lolface>`, `<neutralface>`, `<heart>`; `<allcaps>` after a
         /// lower-cased word of two or more capitals; `<repeat>` after the last of `!!`, `??`, `..`.
@@ -241,7 +241,7 @@ fn current<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> 
     )))
 }
 
-/// Text as it was cut for the default vectors; the other presets say where they differ.
+/// The rules by which texts were cut for the default vectors; other presets state only their differences.
 const PLAIN: Normalisation = Normalisation {
     tokeniser: TOKENISER,
     case: Case::Lower,

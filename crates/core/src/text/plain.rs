@@ -75,7 +75,7 @@ fn scan(
     Scanner::new(rules, &text[part], &[], bases, tokens).run(letters);
 }
 
-/// Cuts a part that is first copied clean.
+/// Cleans a part of the text into a copy, and cuts the copy into tokens.
 fn scan_unclean(rules: &Normalisation, text: &str, part: Range<usize>, tokens: &mut Tokens) {
     // The clean text is read while tokens are written, so it leaves `tokens` for that time.
     let mut clean = std::mem::take(&mut tokens.clean);

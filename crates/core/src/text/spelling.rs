@@ -9,7 +9,7 @@ use super::normalisation::{Accents, Case, Contractions, Elongations, Normalisati
 
 const DOT_ABOVE: char = '\u{307}';
 
-/// Appends a clean word in the case, with the accents, apostrophes and digits that the rules want.
+/// Appends a clean word, with case, accents, apostrophes and digits changed as the rules say.
 pub(super) fn spell(rules: &Normalisation, word: &str, arena: &mut String, scratch: &mut String) {
     let at = arena.len();
     fold(rules, word, arena);

@@ -133,7 +133,8 @@ impl Tokens {
         &self.arena[self.starts[index] as usize..self.ends[index] as usize]
     }
 
-    /// The byte between the token at `index` and the one before, if nothing else parts them in the text.
+    /// Returns the byte between the token at `index` and the token before it; `None` unless exactly one byte
+    /// separates them in the text.
     pub(crate) fn joint(&self, index: usize) -> Option<u8> {
         let end = self.span(index.checked_sub(1)?)?.end as usize;
         let start = self.span(index)?.start as usize;
@@ -193,7 +194,7 @@ impl Tokens {
         }
     }
 
-    /// [`Tokens::span`] of the tokens in order.
+    /// Returns the [`Tokens::span`] of each token, in order.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
         let mut told = self.told.iter().peekable();
         (0..).zip(self.starts.iter().zip(&self.ends)).map(move |(index, (&start, &end))| match told

@@ -141,7 +141,7 @@ impl Scanner<'_> {
         end
     }
 
-    /// The end of a hashtag's body, if there is a letter in it.
+    /// Returns the end of a hashtag's body; `None` if the body has no letter.
     fn hashtag_end(&self, body: usize) -> Option<usize> {
         let mut letters = false;
         let mut end = body;

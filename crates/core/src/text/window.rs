@@ -17,7 +17,7 @@ pub(super) struct Plain {
     digits: bool,
     /// An apostrophe between two parts of a word is part of it too.
     apostrophes: bool,
-    /// Whether marks that begin nothing are dropped.
+    /// Whether punctuation marks that start no token are dropped.
     marks: bool,
 }
 
@@ -38,16 +38,16 @@ pub(super) struct Window {
     start: usize,
     letters: u64,
     words: u64,
-    /// Bytes between words without meaning: spaces, dropped marks, the end of the text.
+    /// Bytes that separate words: spaces, dropped punctuation marks, the end of the text.
     gaps: u64,
     spaces: u64,
-    /// Bytes that are cleaned before anything is decided about them.
+    /// Bytes whose kind is known only after the text is cleaned.
     unclean: u64,
 }
 
 impl Window {
-    /// The window that begins at `start`, where no word goes on, of the first `end` bytes of `text`.
-    /// Quickest where a whole block can be read; bytes behind the end must be spaces.
+    /// Returns the window that begins at `start`, which must not lie inside a word, of the first `end` bytes
+    /// of `text`. Fastest if a whole block can be read; bytes after the end must be spaces.
     pub(super) fn new(plain: &Plain, text: &[u8], start: usize, end: usize) -> Self {
         let kinds = kinds(text.get(start..).unwrap_or_default());
         let Kinds { letters, digits, apostrophes, spaces, stops, slashes, signs, printed, .. } =

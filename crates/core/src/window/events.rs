@@ -27,7 +27,7 @@ pub struct Rule {
     pub votes: usize,
     /// What an event of 1, 2 and 3 texts since it began loses of its score.
     pub steps: [f32; 3],
-    /// The share of an event's score that its centre makes up, from 0 to 1.
+    /// The weight of the centre's score in an event's score, from 0 to 1.
     pub centre: f32,
     /// The least score at which a text is a duplicate of its nearest, whose event it joins: an event
     /// that slept has few who speak for it, and a copy of one of its texts begins no other.
@@ -223,7 +223,7 @@ impl Events {
         Considered { event, score, votes, wanted, step, nearest }
     }
 
-    /// The cosine of a text to the mean of an event's last texts, each brought to length 1.
+    /// Returns the cosine of a text to the mean of an event's last texts, each scaled to length 1.
     fn centre<'v>(
         &self,
         event: u64,
@@ -315,7 +315,7 @@ impl Events {
         self.members.push_back(Member { event, time, before, latest });
     }
 
-    /// Forgets texts before this number, and events without any other.
+    /// Forgets the texts with smaller numbers, and the events that have no texts left.
     pub fn forget_before(&mut self, number: u64) {
         while self.first < number
             && let Some(member) = self.members.pop_front()
@@ -466,7 +466,7 @@ mod tests {
         };
         // An event that has just begun has no past.
         assert_eq!(bursts(&times(&[(0, 50)])), [] as [usize; 0]);
-        // Two yesterday, none since: the tenth text of an hour.
+        // After two texts yesterday and none since, the tenth text of an hour starts a burst.
         assert_eq!(bursts(&times(&[(-1440, 2), (0, 30)])), [11]);
         // Five in the hour before: fifteen are needed.
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 5), (70, 20)])), [20]);

@@ -25,7 +25,7 @@ use cognate_kernels::vector::Row;
 
 use crate::window::nearest::Nearest;
 
-/// Number of texts whose nearest are found at once.
+/// Number of texts whose nearest texts are found in one batch.
 pub const BATCH: usize = 64;
 
 /// The limits of a window.
@@ -33,13 +33,13 @@ pub const BATCH: usize = 64;
 pub struct Limits {
     /// Number of texts before each.
     pub last: usize,
-    /// How much earlier or later than the text those may be that are near to it, in milliseconds.
+    /// Maximum time difference between a text and its neighbours, in milliseconds; `None`: no limit.
     pub within: Option<i64>,
 }
 
 impl Limits {
-    /// The times of the texts that one of this time may be near to: a text that comes late joins no event
-    /// that began long after it.
+    /// Returns the times of the texts that can be neighbours of a text with this time: a late text joins no
+    /// event that began long after it.
     pub fn reach(self, time: i64) -> RangeInclusive<i64> {
         let within = self.within.unwrap_or(i64::MAX);
         time.saturating_sub(within)..=time.saturating_add(within)
@@ -127,7 +127,7 @@ impl Window {
         self.dims
     }
 
-    /// Bytes of memory that it takes, whether or not texts are there.
+    /// Returns the bytes of memory that the window takes, even while it has no texts.
     pub fn bytes(&self) -> usize {
         Self::bytes_of(self.dims, self.limits)
     }
@@ -273,14 +273,14 @@ impl Window {
             && self.reach(self.times[before.place]).contains(&self.times[place])
     }
 
-    /// The times of the texts of the window that one of this time may be near to.
+    /// Returns the times of the window's texts that can be neighbours of a text with this time.
     pub fn reach(&self, time: i64) -> RangeInclusive<i64> {
         let (since, until) = self.limits.reach(time).into_inner();
         self.oldest.max(since)..=until
     }
 
-    /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,
-    /// as an engine has it for texts of the same words.
+    /// Returns the score of two texts that have vectors: their cosine, and exactly 1 if both vectors are the
+    /// same, as an engine scores texts of the same words.
     fn score(&self, one: usize, other: usize) -> Option<f32> {
         let lengths = self.lengths[one] * self.lengths[other];
         if lengths <= 0.0 {
@@ -306,7 +306,7 @@ impl Window {
     }
 }
 
-/// The number of slots for the texts of a window and one batch more.
+/// Returns the number of slots for a window's texts and one more batch.
 fn places(limits: Limits) -> usize {
     limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
 }

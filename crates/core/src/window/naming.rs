@@ -21,7 +21,7 @@ use crate::window::likeness;
 
 /// A word that makes up a larger share of a language is no name of an event.
 const MAX_COMMON: f64 = 1e-3;
-/// The share of the texts with a word in which the word stands beside another one, from which on both are
+/// Minimum share of a word's texts in which the same other word stands beside it, for both words to be
 /// one name.
 const TOGETHER: f64 = 0.6;
 /// A longer word in bytes is an address or a run of letters, and no name.
@@ -131,7 +131,7 @@ impl TermCounts {
         letters.min(most * (2 * LONGEST + 1)) + terms * TERM_BYTES
     }
 
-    /// How much of the texts is [`chatter`].
+    /// Returns the [`chatter`] score of the texts.
     pub fn chatter(&self) -> f64 {
         chatter(self.bits / self.texts.max(1) as f64)
     }

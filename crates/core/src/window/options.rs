@@ -24,7 +24,7 @@ pub struct Options<'o> {
     pub method: Option<&'o str>,
     /// The name of a method that scores the nearest once more, or [`NO_SECOND`].
     pub second: Option<&'o str>,
-    /// Number of texts that are looked back at.
+    /// Number of preceding texts that each text is compared with.
     pub last: Option<usize>,
     /// How much earlier or later near texts may be, in milliseconds; at any time where this is left out.
     pub within: Option<i64>,
@@ -36,9 +36,9 @@ pub struct Options<'o> {
     pub votes: Option<usize>,
     /// The share of an event's score that is the cosine to the mean of its last texts.
     pub centre: Option<f64>,
-    /// The least score at which a text is a duplicate of its nearest.
+    /// The least score at which a text is a duplicate of its nearest text.
     pub duplicate_score: Option<f64>,
-    /// Whether texts that are opposed to a text are none of its nearest.
+    /// Whether opposed texts are left out of a text's nearest texts.
     pub drop_opposed: bool,
     /// Which opposites those are.
     pub opposites: Option<Opposites>,
@@ -53,7 +53,7 @@ pub enum Least {
     Calibrated,
 }
 
-/// An option that cannot be had.
+/// An option that was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{option}`: {problem}")]
 pub struct OptionError {
@@ -82,7 +82,7 @@ pub enum OptionProblem {
     /// It says which opposed texts are dropped, and none are.
     #[error("expected count or without_names, where opposed texts are dropped")]
     NoneDropped,
-    /// No threshold was said, and none is known.
+    /// The request has no threshold, and the method has no known default.
     #[error("no usual threshold is known for {method}: say one, or \"calibrated\"")]
     NoUsual {
         /// The method that scores.

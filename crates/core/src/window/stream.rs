@@ -30,7 +30,7 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// Why a text was decided as it was.
+/// The reasons for the decision on a text.
 pub struct Reasons<'f> {
     /// Its nearest as they were asked, the best first: by the second method where there is one.
     pub nearest: &'f [Near],
@@ -41,7 +41,7 @@ pub struct Reasons<'f> {
 }
 
 impl Reasons<'_> {
-    /// The event of a text of the window, as it was when this text was decided.
+    /// Returns the event that a text of the window had when the newest text was decided.
     pub fn event_of(&self, number: u64) -> Option<u64> {
         (self.event_of)(number)
     }
@@ -282,7 +282,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     }
 }
 
-/// Candidates that are scored before a caller is asked whether to go on.
+/// Number of candidates that are scored before the caller is asked whether to continue.
 const TOGETHER: usize = 16;
 
 /// Scores the nearest texts again by another method and orders them by its scores. `text_of` gives each text.
@@ -300,7 +300,7 @@ pub fn look_again<'t>(
         return Ok(again);
     }
     let options = RankOptions::all(Query { truncate: true, ..Query::new(method) });
-    engine.text_session(text, &options, |session| {
+    engine.with_text_session(text, &options, |session| {
         for near in near.chunks(TOGETHER) {
             if !again.is_empty() && !go_on() {
                 break;

@@ -10,7 +10,7 @@ use crate::window::{Entry, Limits, Near, Window};
 
 const DIMS: usize = 21;
 
-/// Vectors around a few centres, some of them twice, some without length.
+/// Returns vectors around a few centres; some occur twice, and some have length 0.
 fn vectors(count: usize, seed: u64) -> Vec<Option<Vec<f32>>> {
     let mut random = Random::seeded(seed);
     let mut all: Vec<Option<Vec<f32>>> = Vec::new();

@@ -32,7 +32,7 @@ pub const LAST: usize = 2000;
 pub const METHOD: &str = "avg-cos";
 /// Number of nearest texts that vote.
 pub const NEAREST: usize = 16;
-/// How many texts of an event must speak for it.
+/// Number of an event's texts whose scores are averaged into the event's score.
 pub const VOTES: usize = 4;
 /// The share of an event's score that its centre has.
 pub const CENTRE: f32 = 0.0;

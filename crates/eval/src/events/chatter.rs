@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::events::draws::Labelled;
 
-/// Fewest texts of an event that is counted.
+/// Least number of texts of an event that is counted.
 const MIN: usize = 5;
-/// Lengths of the heads of lists that are counted.
+/// List lengths at which chatter events are counted.
 const FIRST: [usize; 4] = [10, 20, 50, 100];
-/// Highest scores of events that are kept.
+/// Limits of the chatter score that are tried; events with a higher score are dropped.
 const MAX: [f64; 3] = [0.40, 0.45, 0.50];
 /// Most terms of an event; its information counts all of them.
 const TERMS: usize = 1 << 11;
@@ -27,15 +27,15 @@ pub struct ChatterReport {
     pub events: usize,
     /// Number of counted events whose texts mostly have no label.
     pub chatter: usize,
-    /// The probability that such an event has a higher score than another.
+    /// The probability that a random chatter event has a higher score than a random other event.
     pub auc: f64,
-    /// How many of them are among the first.
+    /// Number of chatter events among the first events of each order.
     pub among: Vec<ChatterAmong>,
-    /// How many of them remain below some scores.
+    /// Number of chatter events and others that each limit of the score keeps.
     pub kept: Vec<ChatterKept>,
 }
 
-/// Number of chatter events among the first of a list.
+/// Number of chatter events among the first `first` events, in two orders.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChatterAmong {
     pub first: usize,
@@ -51,7 +51,7 @@ pub struct ChatterKept {
     pub most: f64,
     pub chatter: usize,
     pub others: usize,
-    /// Their share of the texts of all events that are not chatter.
+    /// The share of the other events' texts that the kept ones hold.
     pub texts: f64,
 }
 

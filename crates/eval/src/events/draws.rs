@@ -1,4 +1,4 @@
-//! Streams of labelled texts: as they are, and drawn from their events.
+//! Streams of labelled texts: the files' own streams, and streams drawn from their events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -42,8 +42,8 @@ impl Labelled {
         earlier + limits.last >= text && limits.within.is_none_or(within)
     }
 
-    /// The stream of a file, and the requested number of streams drawn from it: every second text
-    /// of half of its events, each from a random moment on.
+    /// Returns the stream of a file, and the requested number of streams drawn from it: each has every
+    /// second text of half of the events, from a random moment on.
     pub(super) fn draw(path: &Path, options: &EventsOptions) -> Result<Vec<Self>, EvalError> {
         let mut rows = rows(path, options)?;
         if options.interleave {

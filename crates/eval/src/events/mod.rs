@@ -80,10 +80,10 @@ pub struct EventsReport {
     pub texts: usize,
     pub gold_events: usize,
     pub alone: usize,
-    /// Number of streams drawn from its events, the first being itself.
+    /// Number of streams that were measured: the labelled stream and resamples of its events.
     pub streams: usize,
     pub last: usize,
-    /// How much earlier or later than a text those may be, in milliseconds.
+    /// Maximum time difference between a text and its neighbours, in milliseconds; `None`: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<i64>,
     pub nearest: usize,
@@ -273,7 +273,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     })
 }
 
-/// A setting by its names in requests and as flags.
+/// Returns a rule's settings as pairs of name and value; requests and flags use the same names.
 fn asked(rule: &Rule, second: &str, options: &EventsOptions) -> Vec<(&'static str, String)> {
     let Limits { last, within } = options.limits;
     let mut asked = vec![

@@ -91,7 +91,7 @@ impl Contender {
         if let Self::Second(method) = self { method } else { VECTORS }
     }
 
-    /// The thresholds to try, with the rest of the rule.
+    /// Returns the rules to try: one for each threshold.
     pub(super) fn rules(
         self,
         preset: Preset,
@@ -270,7 +270,7 @@ pub(super) fn min_hash(
     nearest
 }
 
-/// The minimum of each hash function over a text's words; `None` for a text without words.
+/// Returns the minimum of each hash function over a text's words; `None` for a text without words.
 fn sketch(bag: &[(usize, f64)]) -> Option<Vec<u32>> {
     let hash = |seed: u64, word: usize| xxh3_64_with_seed(&word.to_le_bytes(), seed) as u32;
     (0..HASHES as u64).map(|seed| bag.iter().map(|&(word, _)| hash(seed, word)).min()).collect()

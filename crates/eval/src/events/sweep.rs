@@ -61,7 +61,7 @@ pub struct SweptThreshold {
     pub joined: usize,
     /// Number of texts of the largest event.
     pub largest: usize,
-    /// The share of the labelled pairs in one event that should be; `None` without such pairs.
+    /// The share of the pairs labelled as one event that are in one event; `None` if no pair is so labelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
     /// The share of the labelled pairs that should be in one event that are.

@@ -215,7 +215,7 @@ impl Members {
     }
 }
 
-/// The index where the running sum first passes the given share of the total.
+/// Returns the index at which the running sum first exceeds the given share of the total.
 fn draw(weights: &[f32], share: f64) -> usize {
     let total: f64 = weights.iter().copied().map(f64::from).sum();
     let target = share * total;

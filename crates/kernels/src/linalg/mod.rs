@@ -42,7 +42,7 @@ impl Axes {
         if sum > 0.0 { &self.eigenvalues / sum } else { Array1::zeros(self.eigenvalues.len()) }
     }
 
-    /// The axes one after the other in single precision, as input of [`remove`].
+    /// Returns the axes one after the other in single precision, as [`remove`] takes them.
     pub fn to_rows(&self) -> Vec<f32> {
         self.vectors.iter().map(|&component| component as f32).collect()
     }

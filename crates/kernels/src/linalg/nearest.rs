@@ -16,7 +16,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(super) fn new(numbers: &'a [f32], dim: usize) -> Self {
-        // Rows without columns cannot be told apart or counted.
+        // With 0 columns, rows could not be split or counted.
         let dim = dim.max(1);
         assert!(numbers.len().is_multiple_of(dim), "a whole number of rows");
         let count = numbers.len() / dim;
@@ -53,9 +53,9 @@ impl Panels {
         Self { components, half_norms }
     }
 
-    /// The nearest centroid (the first of equals) for each row from `first` on, up to [`BLOCK`]
-    /// rows: the one with the least `|c|²/2 - x·c`, half the squared distance less a term that is
-    /// the same for all.
+    /// Finds the nearest centroid (the first of equals) for each row from `first` on, up to [`BLOCK`]
+    /// rows: the centroid with the least `|c|²/2 - x·c`, half the squared distance less a term that is
+    /// the same for all centroids.
     pub(super) fn nearest(&self, rows: &Rows<'_>, first: usize, nearest: &mut [u32]) {
         let mut least = [f32::INFINITY; BLOCK];
         nearest.fill(0);

@@ -97,7 +97,7 @@ fn mask(from: usize, count: usize) -> __m256i {
     _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32 - from as i32), places)
 }
 
-/// The products of four rows with four.
+/// Returns the products of four rows with four rows.
 ///
 /// Sixteen registers hold eight sums, so two columns are multiplied at a time, and first the lower
 /// halves of the lanes, then the upper: lanes are added to each other only at the end.

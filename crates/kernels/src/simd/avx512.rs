@@ -43,8 +43,8 @@ fn tile_with_itself(a: [&[f32]; SIDE], dims: usize) -> Tile {
     folded(&sums)
 }
 
-/// The lanes of the products of four rows with four; with `OWN` only those on and above the
-/// diagonal. They and their rows fit into the registers.
+/// Returns the lanes of the products of four rows with four rows; with `OWN` only the products on and
+/// above the diagonal. Products and rows together fit into the registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn sums_of<const OWN: bool>(

@@ -80,7 +80,7 @@ fn of_block(block: &[u8; BLOCK]) -> Kinds {
         #[cfg(target_arch = "aarch64")]
         _ => unsafe { by_neon(block) },
         #[cfg(not(target_arch = "aarch64"))]
-        _ => by_plain_code(block),
+        _ => by_scalar(block),
     }
 }
 
@@ -178,7 +178,7 @@ fn by_neon(block: &[u8; BLOCK]) -> Kinds {
 
 /// For every processor, eight bytes at a time.
 #[cfg_attr(target_arch = "aarch64", allow(dead_code, reason = "what others are held against"))]
-fn by_plain_code(block: &[u8; BLOCK]) -> Kinds {
+fn by_scalar(block: &[u8; BLOCK]) -> Kinds {
     let mut kinds = Kinds::default();
     for (word, at) in block.as_chunks().0.iter().zip((0..).step_by(WORD)) {
         let word = u64::from_le_bytes(*word);
@@ -305,7 +305,7 @@ mod tests {
                 let shown = places.filter(|(_, byte)| byte.is_ascii_uppercase());
                 prop_assert_eq!(capitals(bytes), shown.fold(0, |bits, (at, _)| bits | 1_u64 << at));
                 let Some(block) = bytes.first_chunk() else { continue };
-                prop_assert_eq!(by_plain_code(block), expected);
+                prop_assert_eq!(by_scalar(block), expected);
                 #[cfg(target_arch = "aarch64")]
                 // SAFETY: every processor of 64 bits has it.
                 prop_assert_eq!(unsafe { by_neon(block) }, expected);

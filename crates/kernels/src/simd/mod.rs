@@ -192,7 +192,7 @@ pub fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
     dispatch!(dot(a, b))
 }
 
-/// `Σ (a_i - b_i)²` over the elements both have, in the canonical order.
+/// Returns `Σ (a_i - b_i)²` over the elements that both slices have, in the canonical order.
 #[inline]
 pub fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
     let length = a.len().min(b.len());
@@ -208,8 +208,8 @@ pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N]
     dispatch!(add_scaled(sum, weights, rows));
 }
 
-/// `a · b`, `a · a` and `b · b` of two sums, each in the canonical order. Panics if the rows of one
-/// are longer than those of the other, or if a number has no row.
+/// Returns `a · b`, `a · a` and `b · b` of two sums, each in the canonical order. Panics if the rows of
+/// one sum are longer than those of the other, or if a row's number does not exist.
 pub fn products_of_sums(a: Sum<'_>, b: Sum<'_>) -> [f32; 3] {
     let dims = a.rows.dims();
     assert!(dims == b.rows.dims(), "rows of the same length");

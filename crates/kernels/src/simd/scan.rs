@@ -65,7 +65,7 @@ pub fn reach<const N: usize>(
     #[cfg(target_arch = "aarch64")]
     {
         if super::bytes::has_sdot() {
-            // SAFETY: the processor was just found to have it, and lengths were checked above.
+            // SAFETY: the processor was just found to have `sdot`, and lengths were checked above.
             return unsafe { by_sdot(tile, probes, dims / GROUP, sums) };
         }
         // SAFETY: every processor of 64 bits has what it needs, and lengths were checked above.

@@ -291,7 +291,7 @@ impl Side {
     }
 }
 
-/// The index and size of the least `cost - price`; the first of equals.
+/// Returns the index and the value of the least `cost - price`; the first of equal values.
 fn cheapest(costs: &[i64], prices: &[i64]) -> (usize, i64) {
     let (mut place, mut least) = (0, i64::MAX);
     for (at, (cost, price)) in costs.iter().zip(prices).enumerate() {

@@ -44,7 +44,7 @@ impl Tree {
         self.prices.split_at(self.rows)
     }
 
-    /// The cells of the tree: row, column, flow.
+    /// Returns the cells of the tree: row, column, flow.
     pub(super) fn cells(&self) -> impl Iterator<Item = (usize, usize, u128)> + '_ {
         self.nodes.iter().enumerate().filter(|(_, node)| node.parent != NONE).map(|(at, node)| {
             let (row, column) = self.cell(at, node.parent as usize);
@@ -66,7 +66,7 @@ impl Tree {
         self.nodes[parent].first_child = child as u32;
     }
 
-    /// Computes depths and prices from the root down, once all nodes are attached.
+    /// Computes depths and prices from the root down. All nodes must be attached.
     pub(super) fn settle(&mut self, root: usize, cost: impl Fn(usize, usize) -> i64) {
         self.nodes[root].depth = 0;
         self.prices[root] = 0;
@@ -123,7 +123,8 @@ impl Tree {
         (left, leaving, least)
     }
 
-    /// Adds and subtracts the pushed flow in turn on the way up; `rows_lose` on the row's side.
+    /// Changes the flow of each edge from `from` up to `join`: if `rows_lose`, edges above rows lose
+    /// `pushed` and edges above columns gain it; else the reverse.
     fn push(&mut self, from: usize, join: usize, pushed: u128, rows_lose: bool) {
         let mut at = from;
         while at != join {
@@ -229,8 +230,8 @@ impl Grid {
     }
 }
 
-/// Mantissa and exponent field. Negative numbers and NaN read as zero and infinity as the largest
-/// finite number, so that no input can poison a sum.
+/// Returns mantissa and exponent field. Negative numbers and NaN become zero, and infinity becomes the
+/// largest finite number, so that no input can make a sum NaN or infinite.
 fn decompose(number: f64) -> (u64, u32) {
     if number.is_nan() || number <= 0.0 {
         return (0, 1);

@@ -179,7 +179,7 @@ impl Layout {
     pub(super) fn new(options: &ExportOptions, entries: &Entries) -> Self {
         let alone = options.library == Library::SentenceTransformers && options.dtype != Dtype::I8;
         let mapped = entries.inflections() > 0 && !alone;
-        let rows = if mapped { entries.words().saturating_add(1) } else { entries.len() };
+        let rows = if mapped { entries.word_count().saturating_add(1) } else { entries.len() };
         let name = if alone { "embedding.weight" } else { "embeddings" };
         Self { dtype: options.dtype, rows, entries: entries.len(), mapped, name }
     }

@@ -206,7 +206,7 @@ impl Rules {
         }
     }
 
-    /// Keeps words and, if they count, marks; drops the rest.
+    /// Keeps words, and punctuation marks if the rules make tokens of them; drops the rest.
     fn split(&mut self, rules: &Normalisation) {
         let single = rules.cjk == Cjk::Single;
         let except = if single { format!("&&[^{HAN}]") } else { String::new() };
@@ -340,7 +340,7 @@ impl Entries {
         self.words.saturating_add(self.inflected.len()).saturating_add(1)
     }
 
-    pub(super) fn words(&self) -> usize {
+    pub(super) fn word_count(&self) -> usize {
         self.words
     }
 

@@ -193,7 +193,7 @@ impl VectorReader for FastTextReader {
         }
         let ngram = match &self.kept {
             None => self.next_bucket,
-            // Kept rows are as many as kept buckets.
+            // There is one kept row for each kept bucket.
             Some(kept) => kept.rows.get(self.next_bucket as usize).map_or(0, |&row| row.into()),
         };
         self.place = self.matrix.row_at(self.words + ngram);

@@ -87,7 +87,7 @@ fn mark_of(part: &Path) -> PathBuf {
     part.with_file_name(format!(".{name}.done"))
 }
 
-/// Everything that an answer depends on, except the input file.
+/// Returns, as JSON, everything that an answer depends on except the input file.
 fn asked(question: &Question<'_>, options: &Options) -> serde_json::Value {
     let limits = question.engine.limits();
     serde_json::json!({

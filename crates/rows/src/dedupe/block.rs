@@ -38,7 +38,7 @@ pub struct Member {
     pub text: String,
 }
 
-/// Collects what shares a key: texts, or their numbers, which arrive sorted by key and number.
+/// Collects members that share a key: texts, or texts' numbers, which arrive sorted by key and number.
 #[derive(Debug)]
 pub struct Blocks<M = Member> {
     open: Option<Block<M>>,
@@ -169,7 +169,7 @@ type Earlier = Vec<(u32, f32)>;
 /// Leaves those to score, in rising order.
 fn fewer(near: &mut Earlier) {
     near.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    // Two texts of a large block can be in several parts together, and near by both.
+    // Two texts of a large block can share several of its parts; each part then lists the pair.
     near.dedup_by_key(|&mut (earlier, _)| earlier);
     if let Some(rest) = near.get_mut(FIRST..).filter(|rest| rest.len() > NEAREST) {
         rest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

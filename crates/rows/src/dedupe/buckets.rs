@@ -112,7 +112,7 @@ impl Buckets {
                 }
             }
         }
-        // Those of one cell together, because a kernel multiplies several at a time.
+        // Vectors of one cell are compared together, because a kernel multiplies several at a time.
         let mut best = vec![[None; NEAR]; vectors.len()];
         for ((first, centres), members) in self.centres.iter().zip(members) {
             let own: Vec<&Probe> = members.iter().map(|&at| vectors[at]).collect();

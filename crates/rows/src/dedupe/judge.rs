@@ -31,20 +31,20 @@ pub struct Judge<'e> {
     copies: Option<Query>,
     /// None if words alone are compared.
     vectors: Option<Query>,
-    /// 0 if words alone are compared.
+    /// Dimensions of the vectors; 0 if only words are compared.
     pub(super) dims: usize,
     pub(super) threshold: f32,
-    /// Minimum share of its words that a pair has in common (Jaccard) to be scored for them; infinite if
-    /// words are not compared.
+    /// Minimum share of common words (Jaccard) for which a pair is scored; infinite if words are not
+    /// compared.
     pub(super) least_shared: f32,
-    /// Minimum cosine of two vectors, as their bytes have it, for their pair to be scored.
+    /// Minimum cosine of two vectors, computed from their bytes, for which the pair is scored.
     pub(super) floor: f32,
     /// Texts below this number belong to the other file: only pairs across both files are compared.
     pub(super) known: Option<u32>,
     pub(super) explain: bool,
 }
 
-/// The part of a text that is compared before its words.
+/// What is compared first, to rule out most pairs before their words are compared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     pub(super) vector: Probe,
@@ -207,7 +207,7 @@ impl<'e> Judge<'e> {
         Ok(scores)
     }
 
-    /// The words of one text that the other contains as well, in the order of the first.
+    /// Returns the words of `one` that `other` contains, too, in the order of `one`.
     pub(super) fn shared(&self, one: &str, other: &str) -> String {
         let [mut known, mut phrase] = [(); 2].map(|()| self.phrase());
         self.read(&mut known, one);

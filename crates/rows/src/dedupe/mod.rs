@@ -60,7 +60,7 @@ pub struct Options {
     /// The column of texts, by name or number.
     pub text: Option<String>,
     pub search: Search,
-    /// File for the records; if absent, standard output.
+    /// File for the records; `None`: standard output.
     pub output: Option<PathBuf>,
     /// Prefix of the names of added fields.
     pub prefix: String,

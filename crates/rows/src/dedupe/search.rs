@@ -1,5 +1,5 @@
-//! The search: texts with the same tokens, word counts and a sample, keys, blocks, clusters, and
-//! the check of its recall. How texts are read and results are written is not known here.
+//! Runs the search: texts with the same tokens, word counts and a sample, keys, blocks, clusters, and
+//! the check of the search's recall. Other modules read texts and write results.
 
 use std::collections::{BTreeSet, BinaryHeap};
 use std::io;
@@ -260,7 +260,7 @@ struct Kept {
 /// Stands for a key that a text does not have.
 const NO_KEY: u64 = u64::MAX;
 /// Numbers that are kept of a text before the bits of its words and its keys.
-const NUMBERS: usize = 2;
+const HEAD_NUMBERS: usize = 2;
 
 impl Kept {
     fn new(search: &Search, judge: &Judge<'_>) -> Self {
@@ -269,7 +269,10 @@ impl Kept {
         Self {
             rows: store(search.memory / ROWS_SHARE.1 * ROWS_SHARE.0),
             texts: store(search.memory / TEXTS_SHARE),
-            widths: (vector, vector + (NUMBERS + words::NUMBERS + most_keys) * size_of::<u64>()),
+            widths: (
+                vector,
+                vector + (HEAD_NUMBERS + words::BITS_LENGTH + most_keys) * size_of::<u64>(),
+            ),
             most_keys,
             count: 0,
             bytes: Vec::new(),
@@ -297,8 +300,8 @@ impl Kept {
         let bytes = self.rows.read((u64::from(place) * whole as u64, whole), room)?;
         let (vector, numbers) = bytes.split_at(vector);
         let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
-        let [numbered, begin] = [(); NUMBERS].map(|()| numbers.next().unwrap_or_default());
-        let words = [(); words::NUMBERS].map(|()| numbers.next().unwrap_or_default());
+        let [numbered, begin] = [(); HEAD_NUMBERS].map(|()| numbers.next().unwrap_or_default());
+        let words = [(); words::BITS_LENGTH].map(|()| numbers.next().unwrap_or_default());
         let keys = numbers.take_while(|&key| key != NO_KEY).collect();
         let mark = Mark { vector: Probe::read(vector), words: WordBits::from_numbers(words) };
         // The number of the text in 32 bits, and above them how long it is.

@@ -4,11 +4,11 @@
 use cognate::model::Phrase;
 use cognate_kernels::random::SplitMix64;
 
-/// Numbers that the bits and the count are written as.
-pub(super) const NUMBERS: usize = 3;
+/// Number of `u64`s in a [`WordBits`]: two of bits, one of the number of words.
+pub(super) const BITS_LENGTH: usize = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WordBits([u64; NUMBERS]);
+pub(super) struct WordBits([u64; BITS_LENGTH]);
 
 impl WordBits {
     pub(super) fn new(words: &[u64]) -> Self {
@@ -17,11 +17,11 @@ impl WordBits {
         Self([bits as u64, (bits >> 64) as u64, words.len() as u64])
     }
 
-    pub(super) fn numbers(&self) -> [u64; NUMBERS] {
+    pub(super) fn numbers(&self) -> [u64; BITS_LENGTH] {
         self.0
     }
 
-    pub(super) fn from_numbers(numbers: [u64; NUMBERS]) -> Self {
+    pub(super) fn from_numbers(numbers: [u64; BITS_LENGTH]) -> Self {
         Self(numbers)
     }
 

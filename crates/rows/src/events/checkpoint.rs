@@ -18,7 +18,7 @@ use crate::events::output::{Order, Output};
 use crate::events::source::{Source, Tweet};
 use crate::events::{EventsError, NamedStream};
 
-/// Bytes before the end of an output that identify it.
+/// Number of bytes at the end of an output by which a later run recognises it.
 const TAIL_BYTES: u64 = 64 << 10;
 
 #[derive(Serialize, Deserialize)]

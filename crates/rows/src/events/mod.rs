@@ -86,10 +86,10 @@ pub struct Outcome {
     pub late: u64,
     /// Number of texts in the whole stream, including earlier runs.
     pub total: u64,
-    /// Sizes of events, if a table of them was requested.
+    /// Sizes of the events, if a table of events was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// The kind of the stream by which it was followed.
+    /// The kind of stream that set the defaults.
     #[serde(skip)]
     pub preset: Preset,
     #[serde(flatten)]

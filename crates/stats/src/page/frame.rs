@@ -94,7 +94,7 @@ pub struct Frame {
 
 /// Space below the plot, for ticks and the axis label.
 const BELOW: f64 = 40.0;
-/// Space to the right of the plot, for half a tick label.
+/// Width of the space right of the plot, for half a tick label.
 const RIGHT: f64 = 14.0;
 /// Space to the left of tick labels, for the axis label.
 const BESIDE: f64 = 24.0;
@@ -102,7 +102,7 @@ const BESIDE: f64 = 24.0;
 const BROAD: f64 = 400.0;
 /// Bins of a drawn histogram; divergences use bins of their own.
 const BINS: usize = 50;
-/// Maximum magnification of a plot, because its text grows with it.
+/// Maximum magnification of a plot; the plot's text is magnified, too.
 const LARGEST: f64 = 1.25;
 
 impl Frame {
@@ -142,7 +142,7 @@ impl Frame {
         frame
     }
 
-    /// A frame with grid, ticks and axis labels. `what` is the text for screen readers.
+    /// Begins a plot: grid, ticks and axis labels. `what` is the text for screen readers.
     pub fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
         let (width, height) = size;
         let broad = width > BROAD;

@@ -47,7 +47,7 @@ impl Pool {
         random: &mut Random,
         output: &mut Output,
     ) -> Result<(), PairsError> {
-        // With more than half of the pool, a document's chunks could not all be paired with others.
+        // If a document had more than half of the pool's chunks, some would find no chunk of another document.
         let half = self.capacity / 2;
         let own = self.chunks.len() - self.earlier;
         self.seen += 1;

@@ -87,7 +87,7 @@ pub struct RankerOptions {
     pub grouping: Grouping,
     /// Step size and regularisation of the first epoch.
     pub pace: Pace,
-    /// Factor by which the rate falls, and the epochs between two falls.
+    /// Factor by which the learning rate is multiplied, and the number of epochs between two changes.
     pub slowing: (f64, u32),
     pub least: u64,
     pub seed: u64,
@@ -179,7 +179,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     Ok(trained)
 }
 
-/// The sizes of the network; refuses invalid options.
+/// Returns the sizes of the network; refuses invalid options.
 fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     let Pace { rate, momentum, decay, dropout, .. } = options.pace;
     demand_positive("--rate", rate)?;
@@ -199,8 +199,8 @@ fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     Ok(shape)
 }
 
-/// The initial vector of each word: the model's, or random within [`NEW_WORD`] of 0. The first row
-/// is padding.
+/// Returns the initial vector of each word: the model's vector, or a random one within [`NEW_WORD`] of 0.
+/// The first row is padding.
 fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
     let dims = model.dims();
     let mut rows = vec![0.0; (data.words.ids.len() + 1) * dims];
@@ -360,7 +360,7 @@ impl Output<'_> {
     fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
         let mut metadata = Draft::from_model(self.model).metadata;
         metadata.retain(|key, _| !key.starts_with("section."));
-        // The vectors of pieces were not trained along, so they no longer fit.
+        // Training changed the words' vectors and not the pieces' vectors, so the pieces no longer fit.
         let unknown = run::without_pieces(self.model.unknown());
         metadata.insert("unknown".to_owned(), run::json(&unknown)?);
         metadata.insert("created_by".to_owned(), run::created_by());

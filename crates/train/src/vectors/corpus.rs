@@ -37,8 +37,8 @@ pub struct Corpus {
 
 impl Corpus {
     /// Reads files with a sentence a line; an empty line ends a paragraph, two end a document, and
-    /// so does the end of a file. Words with fewer than `least` occurrences are left out, and so
-    /// are sentences without any other word.
+    /// so does the end of a file. Leaves out words with fewer than `least` occurrences, and sentences
+    /// that have only such words.
     pub fn read(files: &[PathBuf], rules: &Normalisation, least: u64) -> Result<Self, TrainError> {
         let progress = Progress::bytes("reading");
         let mut draft = Draft::default();

@@ -37,9 +37,9 @@ use crate::{TrainError, run, sampling};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// Vectors made for being averaged: neighbouring sentences against others
+    /// Vectors trained for averaging: neighbouring sentences against random sentences
     SiameseCbow,
-    /// word2vec: a word from the mean of its neighbours
+    /// word2vec: predicts a word from the mean of its neighbours
     Cbow,
     /// word2vec: a word from each of its neighbours
     SkipGram,
@@ -112,7 +112,7 @@ pub struct Trained {
     pub losses: Vec<(f64, f64)>,
     /// Of the thousand most frequent words, the ten of smallest norm, the smallest first.
     pub smallest: Vec<(String, f32)>,
-    /// Of these, the ten of largest norm, the largest first.
+    /// The ten words of largest norm, largest first.
     pub largest: Vec<(String, f32)>,
     #[serde(flatten)]
     pub written: Written,
@@ -467,7 +467,7 @@ impl Output<'_> {
         })
     }
 
-    /// The counts of the text, added to those of the base model.
+    /// Returns the counts of words in the text plus their counts in the base model.
     fn counts(&self) -> Counts {
         let words = self.words.len();
         let (mut occurrences, mut documents) = (vec![0_u64; words], vec![0_u32; words]);

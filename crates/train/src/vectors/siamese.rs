@@ -158,8 +158,8 @@ impl<'c> Siamese<'c> {
         batch.relations.sort_by_key(|relation| relation.example);
     }
 
-    /// A random slot with a sentence of another document than `centre`; if there is hardly one, as
-    /// in a text of one document, any slot but the centre and its neighbours.
+    /// Returns a random slot with a sentence of another document than `centre`. If `DRAWS` draws meet no
+    /// such slot, returns the last drawn slot that holds neither the centre's sentence nor its neighbours.
     fn far(&self, centre: usize, sentences: &[usize], random: &mut Random) -> Option<usize> {
         let document = self.corpus.document_of(sentences[centre]);
         let mut far = None;
@@ -176,7 +176,7 @@ impl<'c> Siamese<'c> {
     }
 }
 
-/// A random slot of a run that is neither `centre` nor next to it, if there is one.
+/// Returns a random slot of `run` that is neither `centre` nor next to it; `None` if there is none.
 fn near(centre: usize, run: Range<usize>, random: &mut Random) -> Option<usize> {
     let before = run.start..centre.saturating_sub(1).max(run.start);
     let after = (centre + 2).min(run.end)..run.end;

@@ -42,9 +42,9 @@ impl Table for Alone<'_> {
 }
 
 #[derive(Debug)]
-pub struct Among<'t, 'r>(pub &'t [Mutex<&'r mut [f32]>]);
+pub struct LockedRows<'t, 'r>(pub &'t [Mutex<&'r mut [f32]>]);
 
-impl Table for Among<'_, '_> {
+impl Table for LockedRows<'_, '_> {
     fn read(&mut self, word: u32, see: impl FnOnce(&[f32])) {
         see(&self.0[word as usize].lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -217,7 +217,7 @@ impl Blocks {
         self.dims
     }
 
-    pub fn words(&self) -> usize {
+    pub fn word_count(&self) -> usize {
         self.of.len()
     }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::run::{StepLoss, Trainer};
 use crate::vectors::corpus::Corpus;
 use crate::vectors::siamese::{Batch, Siamese, Tally};
-use crate::vectors::tables::{Alone, Among, Blocks, Changes, Through, Update};
+use crate::vectors::tables::{Alone, Blocks, Changes, LockedRows, Through, Update};
 use crate::vectors::word2vec::Word2Vec;
 
 const BATCHES: u64 = 50;
@@ -124,7 +124,7 @@ enum Workers {
 
 impl Workers {
     fn new(schedule: &Schedule, learner: &Learner<'_>, blocks: &Blocks) -> Self {
-        let changes = || Changes::new(blocks.words(), blocks.dims());
+        let changes = || Changes::new(blocks.word_count(), blocks.dims());
         match learner {
             _ if schedule.hogwild => Self::Hogwild,
             Learner::Siamese(_) => Self::Together(Box::default()),
@@ -260,7 +260,7 @@ impl Work<'_, '_> {
         self.at_once(steps, |next| {
             let mut tally = Tally::default();
             while let Some(step) = next() {
-                let (mut rows, mut outputs) = (Among(&rows), Among(&outputs));
+                let (mut rows, mut outputs) = (LockedRows(&rows), LockedRows(&outputs));
                 tally += word2vec.step(step, (self.rate)(step).rate(), &mut rows, &mut outputs);
             }
             tally

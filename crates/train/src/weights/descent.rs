@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::TrainError;
 use crate::sampling::generator;
-use crate::weights::forms::{DistanceBuffers, DistanceScale, FIRST_WEIGHT, Forms, KEPT_BYTES};
+use crate::weights::forms::{DistanceBuffers, DistanceScale, FIRST_WEIGHT, KEPT_BYTES, PairForms};
 use crate::weights::{FOLDS, HALF, ORDER_OF_BATCHES, ORDER_OF_COUPLES, SEARCHED, forms};
 
 /// The learning rate before and after its reduction.
@@ -36,7 +36,7 @@ const MIN_FALL: f64 = 0.0005;
 const BATCHES: usize = 64;
 
 pub(super) struct Descent<'f> {
-    pub(super) forms: &'f Forms<'f>,
+    pub(super) forms: &'f PairForms<'f>,
     pub(super) objective: Objective,
     pub(super) seed: u64,
     pub(super) epochs: usize,
@@ -170,7 +170,7 @@ pub(super) fn draw(by_label: &[Vec<usize>; 2], seed: u64, most: usize) -> [Vec<u
 }
 
 pub(super) struct Search<'f> {
-    pub(super) forms: &'f Forms<'f>,
+    pub(super) forms: &'f PairForms<'f>,
     pub(super) scale: DistanceScale,
     pub(super) lambda: f64,
     pub(super) seed: u64,
@@ -392,7 +392,7 @@ impl Objective {
         work.distances.clear();
         let slopes = work.by_weight.chunks_exact_mut(ranks);
         for (at, ((form, related), slope)) in couples.iter().zip(slopes).enumerate() {
-            // Forms are scattered in memory: prefetch the next one.
+            // PairForms are scattered in memory: prefetch the next one.
             if let Some((next, _)) = couples.get(at + 1) {
                 simd::prefetch(next);
             }

@@ -24,7 +24,7 @@ use crate::weights::couples::Couple;
 
 pub const KEPT_BYTES: usize = 4 << 30;
 
-pub(super) struct Forms<'c> {
+pub(super) struct PairForms<'c> {
     model: &'c Model,
     pub(super) measure: Measure,
     pub(super) ranks: usize,
@@ -53,9 +53,9 @@ struct FormScratch<'c> {
     square: Vec<f32>,
 }
 
-impl<'c> Forms<'c> {
-    /// The forms of these couples for weights of `ranks` ranks; held in memory if they take at most
-    /// `most_bytes`.
+impl<'c> PairForms<'c> {
+    /// Computes the forms of these couples for weights of `ranks` ranks; keeps them in memory if they take
+    /// at most `most_bytes`.
     pub(super) fn new(
         model: &'c Model,
         couples: &'c [Couple],
@@ -229,16 +229,16 @@ pub(super) struct DistanceBuffers {
 }
 
 impl DistanceScale {
-    /// A scale whose unit is the median distance of these couples under the initial weights; `None`
-    /// if that is 0.
-    pub(super) fn new(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
+    /// Returns the scale whose unit is the median distance of the couples at `places` under the
+    /// initial weights; `None` if that median is 0.
+    pub(super) fn new(forms: &PairForms<'_>, places: &[usize]) -> Option<Self> {
         let bare = Self { measure: forms.measure, unit: 1.0 };
         let first = vec![FIRST_WEIGHT; forms.ranks];
         let unit = quantile(&bare.all(forms, places, &first), 0.5)?;
         (unit > 0.0).then_some(Self { unit, ..bare })
     }
 
-    /// The distance of a couple; writes its derivative by each weight into `slope`.
+    /// Returns the distance of a couple; writes its derivative by each weight into `slope`.
     pub(super) fn slope(
         &self,
         form: &[f32],
@@ -289,7 +289,7 @@ impl DistanceScale {
         }
     }
 
-    pub(super) fn all(&self, forms: &Forms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
+    pub(super) fn all(&self, forms: &PairForms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
         let mut distances = vec![0.0; places.len()];
         let mut made = Vec::new();
         for (places, slots) in places.chunks(BLOCK).zip(distances.chunks_mut(BLOCK)) {
@@ -305,7 +305,7 @@ impl DistanceScale {
     }
 }
 
-/// `ωᵀFω` of a symmetric form; writes `Fω` into `image`.
+/// Returns `ωᵀFω` of a symmetric form; writes `Fω` into `image`.
 fn quadratic(form: &[f32], weights: &[f64], image: &mut Vec<f64>) -> f64 {
     image.resize(weights.len(), 0.0);
     simd::image(form, weights, image);

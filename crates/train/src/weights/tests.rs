@@ -16,7 +16,7 @@ use cognate_stats::distribution::quantile;
 
 use super::couples::Couple;
 use super::descent::{LossBuffers, Objective, Slope};
-use super::forms::{DistanceScale, Forms, KEPT_BYTES};
+use super::forms::{DistanceScale, KEPT_BYTES, PairForms};
 use super::{FOLDS, *};
 use crate::checkpoint;
 
@@ -133,7 +133,7 @@ fn gradients_are_those_of_small_differences() {
     let places: Vec<usize> = (0..couples.len()).collect();
     let mut random = Random::seeded(2);
     for measure in [Measure::Euclidean, Measure::Cosine] {
-        let forms = Forms::new(&model, &couples, (measure, 5), KEPT_BYTES);
+        let forms = PairForms::new(&model, &couples, (measure, 5), KEPT_BYTES);
         let scale = DistanceScale::new(&forms, &places).unwrap();
         let weights: Vec<f64> = (0..5).map(|_| 0.7 + f64::from(share(&mut random))).collect();
         for slope in [Slope::Contrastive, Slope::Median { kappa: 3.0 }] {
@@ -179,7 +179,7 @@ fn distances_of_forms_are_those_of_the_vectors_that_the_method_makes() {
         let Ok(Ok(Scorer::Embed(method))) = learned_idf::load(&model) else {
             panic!("the set is not usable")
         };
-        let forms = Forms::new(&bare, &couples, (measure, weights.len()), KEPT_BYTES);
+        let forms = PairForms::new(&bare, &couples, (measure, weights.len()), KEPT_BYTES);
         let scale = DistanceScale::new(&forms, &places).unwrap();
         let wide: Vec<f64> = weights.iter().copied().map(f64::from).collect();
         let found = scale.all(&forms, &places, &wide);
@@ -209,7 +209,7 @@ fn texts_of_the_same_words_have_no_distance_and_do_not_pull() {
     let turned: Vec<&str> = one.split(' ').rev().collect();
     couples[0].texts.1 = turned.join(" ");
     let places: Vec<usize> = (0..couples.len()).collect();
-    let forms = Forms::new(&model, &couples, (Measure::Euclidean, 4), KEPT_BYTES);
+    let forms = PairForms::new(&model, &couples, (Measure::Euclidean, 4), KEPT_BYTES);
     let scale = DistanceScale::new(&forms, &places).unwrap();
     let mut made = Vec::new();
     let mut slope = [9.0; 4];

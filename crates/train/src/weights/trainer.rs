@@ -15,7 +15,7 @@ use crate::checkpoint::Checkpoint;
 use crate::run::demand;
 use crate::weights::couples::{Couple, CoupleSplit};
 use crate::weights::descent::{Descent, Finished, Measured, Objective, Search, Slope, State};
-use crate::weights::forms::{DistanceScale, FIRST_WEIGHT, Forms};
+use crate::weights::forms::{DistanceScale, FIRST_WEIGHT, PairForms};
 
 use crate::weights::{
     Course, Kappa, Loss, NamedSet, Resumed, Seconds, ValidationDistances, ValidationSide,
@@ -43,7 +43,7 @@ impl Run<'_> {
         let resumed = Resumed { runs: finished.len(), epochs };
         let mut seconds = Seconds { reading: lap(), ..Seconds::default() };
 
-        let forms = self.forms(&parted.couples);
+        let forms = self.pair_forms(&parted.couples);
         let trained_on = parted.by_label.concat();
         let scale = DistanceScale::new(&forms, &trained_on).ok_or_else(|| {
             parted.unfit("half of the couples have texts of the same words, at no distance")
@@ -83,12 +83,12 @@ impl Run<'_> {
         Ok((Course { set, tried, losses, bytes, resumed, seconds, judged }, checkpoint))
     }
 
-    fn forms<'c>(&'c self, couples: &'c [Couple]) -> Forms<'c> {
+    fn pair_forms<'c>(&'c self, couples: &'c [Couple]) -> PairForms<'c> {
         let shape = (self.options.measure, self.options.max_length);
-        Forms::new(self.model, couples, shape, self.options.memory)
+        PairForms::new(self.model, couples, shape, self.options.memory)
     }
 
-    /// The loss with its κ, given or found by the search.
+    /// Returns the loss with its slope κ: the κ of the options, or the best κ of the search.
     fn slope(
         &self,
         parted: &CoupleSplit,
@@ -110,7 +110,7 @@ impl Run<'_> {
             (first..couples.len()).collect()
         });
         let search = Search {
-            forms: &self.forms(&couples),
+            forms: &self.pair_forms(&couples),
             scale,
             lambda: options.lambda,
             seed: options.seed,
@@ -161,7 +161,7 @@ impl Run<'_> {
 
 /// The trained weights, scaled as they are stored.
 fn stored(
-    forms: &Forms<'_>,
+    forms: &PairForms<'_>,
     scale: &DistanceScale,
     trained_on: &[usize],
     weights: &[f64],
@@ -177,7 +177,7 @@ fn stored(
 /// The figures of the initial and the trained weights on the validation couples, each with the
 /// threshold that is best on the training couples.
 fn judge(
-    forms: &Forms<'_>,
+    forms: &PairForms<'_>,
     scale: &DistanceScale,
     [trained_on, validation_places]: [&[usize]; 2],
     weights: &[f32],

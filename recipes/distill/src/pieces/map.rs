@@ -14,7 +14,7 @@ const PART: usize = 4096;
 /// A linear map with an offset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
-    /// A row for each input number, and one for the offset.
+    /// A row for each input number, and a last row for the offset.
     weights: Array2<f64>,
 }
 

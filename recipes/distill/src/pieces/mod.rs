@@ -76,7 +76,7 @@ pub fn fit(candidates: &[String], examples: &[Example<'_>], most: usize, dims: u
     let short: Vec<&str> = short.filter(|piece| bare(piece) <= LONGEST_PIECE_BYTES).collect();
     let mut kept = by_use(&short, examples);
     kept.truncate(most);
-    // With only these pieces, some are no longer used: a longer one takes their place.
+    // With only these pieces, some are no longer used, because longer pieces take their place.
     let pieces = by_use(&kept, examples);
     let cuts = cut_all(&pieces, examples);
     let weights = examples.iter().map(|example| example.weight);
@@ -110,7 +110,7 @@ fn by_use<'c>(candidates: &[&'c str], examples: &[Example<'_>]) -> Vec<&'c str> 
     order.into_iter().map(|piece| candidates[piece]).collect()
 }
 
-/// For every piece, the weighted sum of the directions of words that contain it.
+/// Returns for every piece the weighted sum of the directions of the words that contain the piece.
 fn right_side(cuts: &[Vec<u32>], examples: &[Example<'_>], pieces: usize, dims: usize) -> Vec<f32> {
     let mut holders = vec![Vec::new(); pieces];
     for (word, cut) in cuts.iter().enumerate() {

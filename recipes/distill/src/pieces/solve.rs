@@ -55,7 +55,7 @@ impl Symmetric {
         matrix
     }
 
-    /// The solution: for each unknown a row with a number for each right side.
+    /// Returns the solution: for each unknown a row with a number for each right side.
     pub(super) fn solve(&self, right: Vec<f32>, columns: usize) -> Vec<f32> {
         let mut unknown = vec![0.0_f32; right.len()];
         let wanted = sums(&right, &right, columns);

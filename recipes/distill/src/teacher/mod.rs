@@ -46,7 +46,7 @@ pub struct Teacher {
     device: Device,
 }
 
-/// What cuts texts into tokens.
+/// The tokenizer: cuts texts into tokens.
 enum TokenSource {
     File(Box<Tokenizer>),
     Packed(Box<Cutter>),

@@ -187,7 +187,7 @@ impl Maker<'_> {
         places.get(self.random.below(places.len())).copied()
     }
 
-    /// A similar word; for a number another number.
+    /// Returns a similar word; for a number, another number.
     fn like(&mut self, word: &str) -> Option<String> {
         if is_in(NUMBERS, word) {
             let all: Vec<&str> = NUMBERS.split(',').collect();
@@ -244,7 +244,7 @@ impl Maker<'_> {
         Some(text.split_off(text.len() - kept))
     }
 
-    /// Appends a short clause.
+    /// Appends a short clause to a text.
     fn joined(&mut self, mut text: Vec<String>) -> Vec<String> {
         let clause = self.short.get(self.random.below(self.short.len()));
         text.extend(clause.into_iter().flat_map(|clause| clause.split(' ')).map(str::to_owned));
@@ -252,7 +252,7 @@ impl Maker<'_> {
     }
 }
 
-/// A word in lower case without surrounding punctuation.
+/// Returns a word in lower case without surrounding punctuation.
 fn bare(word: &str) -> String {
     word.to_lowercase().trim_matches(EDGES).to_owned()
 }

@@ -145,7 +145,7 @@ impl Words {
         self.starts[text]..self.starts[text + 1]
     }
 
-    /// The coverage D of two texts. Writes the best partner of every word into `best`.
+    /// Returns the coverage D of two texts. Writes the best partner of every word into `best`.
     fn coverage(&self, x: usize, y: usize, best: &mut Vec<Best>) -> f32 {
         let all = self.lengths.len();
         best.clear();
@@ -193,7 +193,7 @@ impl Words {
         }
     }
 
-    /// Combines the gradients by the word vectors.
+    /// Sums the gradients with respect to the word vectors.
     fn gradients(&self, found: ScoreGradients) -> Vec<f32> {
         let dims = self.dims;
         let ScoreGradients { to_units: mut gradients, mut to_sums, to_weights } = found;

@@ -26,7 +26,7 @@ pub const ENTRIES: [&str; 40] = [
 
 pub type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
-/// The tensors of a toy of this kind, `bert` or `mpnet`.
+/// Returns the tensors of a toy model of this kind, `bert` or `mpnet`.
 pub fn tensors(kind: &str) -> Tensors {
     let square = [HIDDEN, HIDDEN];
     let mut found = Tensors::new();

@@ -137,7 +137,7 @@ enum Form {
 }
 
 impl Form {
-    /// Server-sent events if the client accepts them, else lines.
+    /// Chooses server-sent events if the client accepts them, else lines.
     fn new(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter();
         let sent = |value: &HeaderValue| {

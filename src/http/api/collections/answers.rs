@@ -25,7 +25,7 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
-/// Bytes of an item among the reasons, with its event.
+/// Bytes of an item in an answer's list of reasons, with the item's event.
 pub(super) const REASON_BYTES: usize = 160;
 /// Words of a post, assumed where those of a window are not looked up.
 pub(crate) const POST_WORDS: u64 = 15;

@@ -38,7 +38,7 @@ const EVENTS: usize = 20;
 /// Most hours of an event that are returned: those of a year.
 const MAX_HOURS: usize = 366 * 24;
 const SIMILAR: usize = 5;
-const MIN: usize = 2;
+const MIN_EVENT_ITEMS: usize = 2;
 const NAMES: usize = 6;
 /// Texts of an event, and of a collection, from which its names are found.
 const NAMED_BY: usize = 256;
@@ -90,11 +90,11 @@ struct EventEntry<'i> {
     /// How much of it is chatter, from 0 to 1: the less its texts say, in words the more common in the
     /// language, the more.
     chatter: f64,
-    /// Words and phrases that tell the event from the rest of the collection, the most telling first.
+    /// Words and phrases that distinguish the event from the rest of the collection, the most distinctive first.
     words: Vec<String>,
     /// The most central text.
     text: &'i str,
-    /// How well it answers the query; how alike it is to another event.
+    /// How well the event matches the query, or how similar it is to the other event.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f32>,
 }
@@ -119,7 +119,7 @@ impl Hour {
 struct EventList<'i> {
     /// As they were asked for.
     events: Vec<EventEntry<'i>>,
-    /// How many there are in all.
+    /// Number of matching events in all.
     total: usize,
 }
 
@@ -200,7 +200,7 @@ fn answer(
     Ok(ranking.results.first().map_or(f64::NEG_INFINITY, |best| f64::from(best.score)))
 }
 
-/// Events with their sort keys, largest first; equal ones by name.
+/// Returns events with their sort keys, largest key first; equal keys by the event's name.
 fn sorted<'i>(
     events: Vec<EventItems<'i>>,
     key: impl Fn(&EventItems<'i>) -> Result<f64, ApiError>,
@@ -235,7 +235,8 @@ pub(crate) struct EventsParameters {
     /// Events consist of items whose time is no further back than this, as `24h`, by the collection's
     /// clock.
     within: Option<String>,
-    /// The model for the query, central texts and chatter; default: the server's first.
+    /// The model that scores the query, chooses each event's most central texts and measures chatter;
+    /// default: the server's first model.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
     /// Most events, at most 100; default: 20.
@@ -288,7 +289,8 @@ pub(crate) async fn list(
         let distinct = asked.distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::group(items.iter().map(|(_, item)| item));
-        let (least, since) = (asked.least.unwrap_or(MIN), asked.since.map(|Time(since)| since));
+        let (least, since) =
+            (asked.least.unwrap_or(MIN_EVENT_ITEMS), asked.since.map(|Time(since)| since));
         events.retain(|event| {
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
@@ -460,7 +462,7 @@ pub(crate) async fn similar(
         let mut events = EventItems::group(items.iter().map(|(_, item)| item));
         let own = events.iter().position(|event| event.id == &*id).ok_or_else(no_event)?;
         let own = events.swap_remove(own);
-        events.retain(|event| event.size() >= asked.least.unwrap_or(MIN));
+        events.retain(|event| event.size() >= asked.least.unwrap_or(MIN_EVENT_ITEMS));
         let (texts, total) = (texts_of(&own, ALIKE_BY), events.len());
         let middle = likeness::middle(engine, &texts)?;
         let mut events = sorted(events, |event| {

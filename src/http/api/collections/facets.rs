@@ -18,7 +18,7 @@ use crate::http::request::json;
 const MAX_NAMES: usize = 8;
 const MAX_VALUES: usize = 1000;
 const VALUES: usize = 10;
-/// Bytes of a value in an answer besides itself.
+/// Bytes that an answer adds around each value.
 const ENTRY_BYTES: usize = 32;
 /// Bytes that a value takes while it is counted and sorted.
 const VALUE_BYTES: usize = 160;
@@ -70,7 +70,7 @@ struct FacetEntry<'f> {
     items: usize,
     /// How many different values it has among them.
     distinct: usize,
-    /// The values that most of them have; of equally many the lower value first.
+    /// The most frequent values of the attribute; of equally frequent values the lower one first.
     values: Vec<FacetValue<'f>>,
 }
 

@@ -45,8 +45,8 @@ struct ItemFields<'b> {
     /// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
     #[schema(value_type = Option<Object>)]
     data: Option<()>,
-    /// The event that it belongs to, where it was matched in another collection: its name, or what
-    /// `cognate collection export` wrote. Texts to be matched have none.
+    /// The item's event, if the item was matched in another collection: the event's name, or what
+    /// `cognate collection export` wrote. Texts to be matched must not have it.
     event: Option<item::EventField>,
 }
 

@@ -79,9 +79,9 @@ pub(crate) struct MatchParameters {
     /// The least score at which a text is a duplicate of its nearest,
     /// whose event it joins.
     duplicate_score: Option<f64>,
-    /// What is done with items that are opposed to a text.
+    /// What happens to items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
-    /// Which of those `drop` leaves out.
+    /// Which opposed items `drop` leaves out.
     #[param(inline)]
     opposites: Option<Opposites>,
     /// Which texts are added.
@@ -156,7 +156,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// The work of matching texts against items of so many words each.
+    /// Returns the work of matching texts against items with this many words each.
     pub(crate) fn new<'t>(
         Matching { resolved, how }: &Matching,
         words: u64,

@@ -93,8 +93,8 @@ pub(crate) struct MatchRequest<'b> {
     /// What is done with items that are opposed to a text. With `drop` they are not among its nearest:
     /// they do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
-    /// Which of those `drop` leaves out; default: `without_names`, those that differ in more than a name;
-    /// `count`, all.
+    /// Which opposed items `drop` leaves out. Default: `without_names`, all but items that differ in a name
+    /// alone; `count`: all.
     opposites: Option<Opposites>,
     /// Which texts are added; default: all.
     add: Option<AddPolicy>,

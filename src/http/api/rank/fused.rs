@@ -1,4 +1,4 @@
-//! Fused rankings, from the fields of a request.
+//! Turns the fields of a request into a fusion of rankings.
 
 use cognate::engine::fuse::{FuseError, Fusion, MAX_PARTS, Part, Source};
 use cognate::engine::{Candidates, Engine, QueryError};
@@ -9,7 +9,7 @@ use crate::http::request::fields::{Candidate, FusePart, MeasureName, Score};
 use crate::http::request::query::{Fused, Resolved};
 
 impl<'b> RankRequest<'b> {
-    /// The question with the fusion of the parts that it names.
+    /// Returns the question with a fusion of the parts that the request names.
     pub(super) fn fused(&self, resolved: Resolved) -> Result<Resolved, ApiError> {
         let Some(parts) = &self.fuse else {
             return match self.fuse_by {

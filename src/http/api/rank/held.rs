@@ -66,7 +66,8 @@ impl Held {
                 Some(id) => LikedBy::Id(id.digits()),
                 None => LikedBy::Text(&one.text.0),
             });
-            NamedItems::find(&*collection, &liked.collect::<Vec<_>>(), now).map_err(refused)
+            NamedItems::find_liked_items(&*collection, &liked.collect::<Vec<_>>(), now)
+                .map_err(refused)
         };
         let named = [named(request.liked())?, named(request.disliked())?];
         let boosts = request.boosts.as_ref();

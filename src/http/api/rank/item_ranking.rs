@@ -14,7 +14,7 @@ use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
 
 enveloped! {
-    /// Items of a collection by how alike they are to what is asked.
+    /// The answer: items of a collection, sorted by similarity to the query.
     pub(super) struct ItemRanking<'r> {
         /// The collection.
         collection: &'r str,
@@ -134,10 +134,10 @@ pub(super) struct RankedItem<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     duplicates: Vec<DuplicateItem<'r>>,
-    /// With `explain` and `like`, the place of the liked text that it is most like, weights included.
+    /// With `explain` and `like`, the index of the liked text that the item is most like, weights included.
     #[serde(skip_serializing_if = "Option::is_none")]
     like: Option<usize>,
-    /// With `explain`, the words with the largest shares of its score.
+    /// With `explain`, the words with the largest shares of the item's score.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<WordShare>>)]
     words: Option<&'r [WordShare]>,

@@ -24,9 +24,9 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of an id besides itself: `"id":"",`.
+/// Bytes that an answer adds around an id: `"id":"",`.
 const ID_BYTES: usize = 8;
-/// Bytes of a candidate's data besides itself: `,"data":`.
+/// Bytes that an answer adds before a candidate's data: `,"data":`.
 const DATA_BYTES: usize = 8;
 
 pub(crate) struct Ranked<'b> {
@@ -45,7 +45,7 @@ struct PlannedRanking<'b> {
     question: Question<'b>,
     resolved: Resolved,
     cost: Cost,
-    /// The items, if a collection is ranked.
+    /// The collection's items, if a collection is ranked.
     held: Option<Held>,
 }
 

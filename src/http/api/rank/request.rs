@@ -101,7 +101,7 @@ pub struct RankRequest<'b> {
     pub(crate) offset: Option<Offset>,
     /// The least score wanted, boosts included: of opposed candidates, too, unless `opposes` leaves them out.
     pub(crate) min_score: Option<Threshold>,
-    /// Also return, of each result that has a score, whether it is related to the query.
+    /// Return for each result with a score whether it is related to the query: whether the score reaches this.
     pub(crate) threshold: Option<Threshold>,
     /// Repeat each result's text.
     pub(crate) return_text: Option<bool>,

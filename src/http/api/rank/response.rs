@@ -58,7 +58,7 @@ enveloped! {
 pub(super) struct OneRanking<'r> {
     /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
     results: Vec<RankedCandidate<'r>>,
-    /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
+    /// Indexes of the candidates that cannot be scored; all candidates if the query has no known word.
     unscored: &'r [usize],
     /// The reason for each of them: `empty`, `unknown` or `too_long`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -101,7 +101,7 @@ pub(crate) struct RankedCandidate<'r> {
     id: Option<&'r CandidateId<'r>>,
     /// The score, boost included.
     score: f32,
-    /// With `coverage`, the share of its tokens that the model lists.
+    /// With `coverage`, the share of the candidate's tokens that the model lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<f32>,
     /// The text, if that was asked for.

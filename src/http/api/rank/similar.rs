@@ -1,5 +1,5 @@
-//! `GET /collections/{name}/items/{id}/similar`: the items most similar to one, as `/rank` ranks
-//! them for it as the only liked item. A cache may revalidate its answer.
+//! `GET /collections/{name}/items/{id}/similar`: the items most similar to an item, as `/rank` ranks
+//! them if that is the only liked item. A cache can revalidate the answer.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const MAX: usize = 100_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SimilarParameters {
-    /// Most items; default: ten.
+    /// Maximum number of items; default: ten.
     #[param(minimum = 1, maximum = 100000)]
     top_k: Option<usize>,
     /// The least score wanted: a number or `calibrated`.
@@ -134,7 +134,7 @@ pub(crate) async fn similar(
     tagged(answered.map_err(of_path)?, known.as_ref()).await
 }
 
-/// An error of the question as one of the path and the query string.
+/// Turns an error of a ranking body into an error that names the path or a query parameter.
 fn of_path(error: ApiError) -> ApiError {
     match error.code {
         Code::UnknownItem => call::no_item(),

@@ -14,7 +14,7 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of a text in an answer besides itself: `,"text":""`.
+/// Bytes that an answer adds around each text: `,"text":""`.
 pub(super) const TEXT_BYTES: usize = 10;
 
 pub(crate) struct TextRanking<'b> {

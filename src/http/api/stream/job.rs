@@ -18,7 +18,7 @@ use crate::http::observe::streams::{LineRefusals, Outcome, StreamEnd};
 use crate::http::work::pool::{GRACE, JobContext};
 use crate::http::work::spool::{Full, Stopped};
 
-/// Pause before requesting room to compute again.
+/// Pause before the next request for units.
 const RETRY: Duration = Duration::from_millis(2);
 /// Bytes of answers after which a job ends.
 const ENOUGH: usize = 64 << 10;
@@ -195,7 +195,7 @@ impl<Q: LineQuestion> Stream<Q> {
             }
             let before = part.answer.len();
             match self.answer_together(lines, items, work, &mut part) {
-                // Lines answered by then may be written already and are not repeated.
+                // The lines that were answered before the deadline may be written already and are not repeated.
                 Err(error)
                     if error.code == Code::DeadlineExceeded
                         && part.lines > 0

@@ -148,7 +148,7 @@ impl LineQuestion for Items {
         }
     }
 
-    /// They were counted when they were matched.
+    /// Returns no counts: texts were counted when they were matched.
     fn counts(_: &Self::Answers) -> Counts {
         Counts::default()
     }

@@ -82,7 +82,7 @@ trait LineQuestion: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Number of these items that are computed together.
+    /// Returns how many of these items are computed together.
     fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
     /// Computes items together. An error of one item fails all.
@@ -391,7 +391,7 @@ impl<Q: LineQuestion> Talk<Q> {
     }
 }
 
-/// Reads and drops the rest of a body, for at most `most`.
+/// Reads and drops the rest of a body; stops after the time `most`.
 async fn throw_away(mut body: Body, most: Duration) {
     if most.is_zero() {
         return;

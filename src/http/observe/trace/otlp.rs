@@ -138,7 +138,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The trace that it belongs to: the caller's, or a new one.
+    /// Returns the id of the trace that contains the span: the caller's trace, or a new trace.
     pub fn trace(&self) -> Option<TraceId> {
         let own = self.recorded.as_ref().map(|span| span.span_context().trace_id().to_bytes());
         let own = own.map(|bytes| TraceId(u128::from_be_bytes(bytes)));

@@ -1,4 +1,4 @@
-//! Candidates: texts, with an optional name and a caller's data.
+//! Candidates: texts with an optional id and the caller's data.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ struct More<'b> {
     scores: Option<CallersScores<'b>>,
 }
 
-/// A text and what comes with it.
+/// A text with its id, data and other fields.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CandidateFields<'b> {

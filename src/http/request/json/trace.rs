@@ -218,7 +218,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Word<V> {
         self.0.visit_enum(word.into_deserializer())
     }
 
-    // The parser accepts `{"word": null}` for the word.
+    // For a unit variant `"word"` the parser also accepts `{"word": null}`.
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.0.visit_enum(MapAccessDeserializer::new(map))
     }

@@ -103,7 +103,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The units of `items` items, at most the limit of a large request or of a client: otherwise a
+    /// Returns the units of `items` items, at most the limit of a large request or of a client: otherwise a
     /// larger request would never be admitted.
     pub(super) fn weight(&self, client: &Client, items: usize) -> usize {
         let units = if items <= self.small { items } else { items.min(self.all - self.reserved) };
@@ -123,8 +123,8 @@ impl Shared {
         free && self.has_share(client, units)
     }
 
-    /// Whether no large request waits before one of `units` units, other than for its client's
-    /// share.
+    /// Whether a request of `units` units may take them now: no earlier large request waits for units, unless
+    /// it waits for its own client's share.
     pub(super) fn may_have(&self, state: &State, units: usize) -> bool {
         let waits = |waiting: &Waiting| {
             waiting.units > self.small

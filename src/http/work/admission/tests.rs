@@ -24,7 +24,7 @@ fn ask_as<'a>(admission: &'a Admission, client: &Client, items: usize) -> Waits<
     let client = client.clone();
     Box::pin(async move {
         let mut permit = admission.admit_soon(&client).await?;
-        admission.top_up_soon(&mut permit, items).await?;
+        admission.wait_and_top_up(&mut permit, items).await?;
         Ok(permit)
     })
 }
@@ -83,8 +83,8 @@ async fn large_requests_are_admitted_in_their_order_as_units_become_free() {
 async fn two_that_need_all_units_are_served_one_after_the_other() {
     let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let (mut one, mut other) = (admission.admit().unwrap(), admission.admit().unwrap());
-    let mut first = Box::pin(admission.top_up_soon(&mut one, UNITS));
-    let mut second = Box::pin(admission.top_up_soon(&mut other, UNITS));
+    let mut first = Box::pin(admission.wait_and_top_up(&mut one, UNITS));
+    let mut second = Box::pin(admission.wait_and_top_up(&mut other, UNITS));
     let context = &mut Context::from_waker(Waker::noop());
     assert!(first.as_mut().poll(context).is_pending());
     assert!(second.as_mut().poll(context).is_pending());

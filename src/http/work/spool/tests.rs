@@ -125,7 +125,7 @@ async fn without_a_folder_answers_wait_in_memory_alone() {
     assert_eq!(full.await, Stopped::Full(Full::Folder));
 }
 
-/// Waits for memory that others hold: this client reads all that there is.
+/// The writer waits because other answers hold the memory, although this client reads all its bytes.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_is_not_blamed_for_memory_that_others_take() {
     let (spools, unsent) = (Arc::new(Spools::new(None, 0, 1 << 20, 1 << 20)), unsent());

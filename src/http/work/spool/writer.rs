@@ -1,4 +1,4 @@
-//! The end of a spool that answers are written to.
+//! The writer of a spool: answers are appended through it.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! A filter over many items ends when the answer is no longer wanted.
+//! Tests that a filter over many items stops when the caller no longer wants the answer.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! A disk without room: what is there is served, whatever a crash left, and what is deleted makes room.
+//! Full disks: stored items are served whatever a crash left, and deleted items make room.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -42,7 +42,7 @@ fn nothing_is_acknowledged_into_a_log_that_was_replaced_or_deleted() {
         }
         let before = fs::read(&log).ok();
         assert!(is_away(put(&news, 7)), "the first write after it");
-        // Acknowledged items are shown, and others are undone.
+        // Acknowledged items are shown; items without acknowledgement are undone.
         assert_eq!((news.told(0).unwrap().items, news.get("n7", 0).is_none()), (3, true));
         assert!(is_away(put(&news, 8)) && is_away(news.compact(0)));
         assert!(is_away(home.delete("news")), "another's log is not deleted");
@@ -121,7 +121,7 @@ fn a_lock_that_is_removed_lets_no_second_process_in() {
     assert_eq!(first.unwritable(), 1);
 }
 
-/// A log that the process itself rewrites, makes or deletes is no reason to stop.
+/// The process does not stop when it rewrites, creates or deletes a log itself.
 #[test]
 fn what_the_process_does_itself_is_not_taken_for_it() {
     let (folder, home, news) = holding(2);

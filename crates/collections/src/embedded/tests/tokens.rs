@@ -1,4 +1,4 @@
-//! The best of a ranking narrowed by an index of tokens are the best of all, bit for bit.
+//! A ranking that an index of tokens narrows has the same best results as a ranking of all items, bit for bit.
 
 use cognate::engine::{Query, RankOptions};
 use cognate::methods::Method;

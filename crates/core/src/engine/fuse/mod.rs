@@ -29,8 +29,8 @@ pub enum FuseBy {
     /// `Σ share / (60 + rank)`; a candidate that a part does not score gets nothing from it.
     #[default]
     Rrf,
-    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score has the lowest
-    /// value there.
+    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score gets the lowest
+    /// value of that part.
     Zscore,
 }
 
@@ -132,7 +132,7 @@ impl Fusion {
         &self.parts
     }
 
-    /// The methods among them, each with its index and measure.
+    /// Returns the parts that are methods, each with its index and measure.
     pub fn methods(&self) -> impl Iterator<Item = (usize, Method, Option<Measure>)> {
         let method = |(place, part): (usize, &Part)| match part.source {
             Source::Method(method, measure) => Some((place, method, measure)),
@@ -161,8 +161,8 @@ impl Fusion {
 }
 
 impl Engine {
-    /// Whether the model can serve every part of a fusion; else the first part that it cannot, and
-    /// why.
+    /// Checks that the model can serve every part of a fusion. Returns the index of the first part that
+    /// it cannot serve, and the reason.
     pub fn check_fusion(&self, fusion: &Fusion, query: &Query) -> Result<(), (usize, QueryError)> {
         fusion.methods().try_for_each(|(place, method, measure)| {
             self.check(&Query { method, measure, ..*query }).map_err(|error| (place, error))

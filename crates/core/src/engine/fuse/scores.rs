@@ -43,8 +43,8 @@ impl Fusion {
 }
 
 impl Ranking {
-    /// A ranking by fused scores, with the notes of reading the candidates. Scores have double
-    /// precision so that rounding makes none equal to another. Boosts change fused scores,
+    /// Returns a ranking by fused scores, with the notes of reading the candidates. Scores have double
+    /// precision, so that rounding does not make different scores equal. Boosts change fused scores,
     /// standardised ones in a fusion by z-scores. Best first, equal scores by index; a candidate
     /// without a score is unscored.
     pub(in crate::engine) fn fused(

@@ -21,7 +21,7 @@ use crate::model::{Model, ModelError};
 const SECTION: &str = "fused";
 /// Prefix of the names of fused methods.
 pub const PREFIX: &str = "fused:";
-/// Most characters of a name behind [`PREFIX`].
+/// Maximum number of characters of a name after [`PREFIX`].
 const LONGEST_NAME: usize = 64;
 
 /// A fusion as the model file holds it.
@@ -244,7 +244,7 @@ impl Engine {
         &self.fusions
     }
 
-    /// The method or fusion of that name: a method, an alias, `auto`, or a fusion of the model.
+    /// Returns the method or fusion that `name` means: a method, an alias, `auto`, or a fusion of the model.
     pub fn ranker(&self, name: &str) -> Result<Ranker<'_>, QueryError> {
         match self.fused(name) {
             Some(fused) => fused.map(Ranker::Fused),

@@ -20,7 +20,7 @@ pub struct Candidates<'c, T> {
     boosts: Vec<Option<f32>>,
     /// The group of each candidate of the whole list; empty if they are not grouped.
     groups: Vec<Option<Cow<'c, str>>>,
-    /// Most results of a group.
+    /// Maximum number of results of a group.
     per_group: usize,
     /// The caller's scores of the ranked candidates, for each run.
     runs: Vec<Vec<f64>>,
@@ -70,7 +70,7 @@ impl<'c, T> Candidates<'c, T> {
         Self { runs, ..self }
     }
 
-    /// Adds vectors that were made before and [replace the texts](crate::Engine::ranks_kept).
+    /// Adds stored vectors, which [replace the texts](crate::Engine::ranks_kept).
     pub fn with_vectors(self, kept: Option<Vec<KeptText<'c>>>) -> Self {
         Self { kept, ..self }
     }
@@ -127,7 +127,7 @@ impl<'c, T> Candidates<'c, T> {
         Boosts { by: self.by, of: &self.boosts }
     }
 
-    /// The index in the whole list of a ranked candidate.
+    /// Returns a ranked candidate's index in the whole list.
     pub fn place(&self, index: usize) -> usize {
         self.places.as_ref().and_then(|places| places.get(index)).copied().unwrap_or(index)
     }

@@ -10,7 +10,7 @@ use crate::model::Phrase;
 
 /// Fewest candidates that are compared at once.
 const MIN_BLOCK: usize = 32;
-/// Most candidates that are compared at once.
+/// Maximum number of candidates that are compared at once.
 const MAX_BLOCK: usize = 1024;
 
 /// A candidate and its duplicates.
@@ -57,7 +57,7 @@ impl Engine {
                 self.read(&mut phrase, text, query, Place::Candidate(ranked.index))?;
                 phrases.push(phrase);
             }
-            panel.seat(&phrases);
+            panel.fill(&phrases);
             let mut loose: Vec<Option<Ranked>> =
                 ranked.iter().skip(first).take(block.len()).copied().map(Some).collect();
             for (head, fold) in heads.iter().zip(&mut folds) {

@@ -35,7 +35,7 @@ impl Default for Diversify {
 /// Most tokens of texts that are compared with each other: all of them are in memory at once.
 pub(super) const MAX_TOKENS: usize = 1 << 16;
 
-/// A candidate of the pool that is not chosen yet.
+/// A candidate of the pool that has no place in the results yet.
 struct Left {
     /// The candidate's index in the order of scores.
     place: usize,
@@ -45,7 +45,7 @@ struct Left {
 }
 
 impl Left {
-    /// The candidate's marginal relevance: the value of choosing it next.
+    /// Returns the candidate's marginal relevance: the value of choosing this candidate next.
     fn value(&self, lambda: f64) -> f64 {
         let nearest = self.nearest.map_or(0.0, f64::from);
         lambda * f64::from(self.ranked.score) - (1.0 - lambda) * nearest
@@ -72,7 +72,7 @@ impl Engine {
         let mut panel = Panel::new(self, query)?;
         let mut workspace = Workspace::with_memory(&self.model);
         let mut phrases = self.read_pool(pool, candidates, query)?;
-        panel.seat(&phrases);
+        panel.fill(&phrases);
         let ranked = pool.iter().enumerate();
         let mut left: Vec<Left> =
             ranked.map(|(place, &ranked)| Left { place, ranked, nearest: None }).collect();

@@ -136,22 +136,23 @@ impl Engine {
             if !known || indexes.is_empty() {
                 continue;
             }
-            panel.seat(phrases);
+            panel.fill(phrases);
             sums.begin(indexes.len());
             let visitors = sides.known();
-            let seats = panel.seats(phrases, visitors.clone().count(), workspace.scratch());
+            let parts =
+                panel.prepared_parts(phrases, visitors.clone().count(), workspace.scratch());
             for (one, weight) in visitors {
                 if !go_on() {
                     return Ok(ranking);
                 }
                 let scratch = workspace.scratch();
                 let mut visitor = panel.visitor(&one.phrase, scratch);
-                visitor.score_seated(&panel, phrases, seats.as_ref(), &mut scores, scratch)?;
+                visitor.score_prepared(&panel, phrases, parts.as_ref(), &mut scores, scratch)?;
                 visitor.leave(scratch);
                 sums.add(&scores, weight, likes.strategy);
             }
-            if let Some(seats) = seats {
-                seats.give_back(workspace.scratch());
+            if let Some(parts) = parts {
+                parts.give_back(workspace.scratch());
             }
             ranking.add_sums(&sums, indexes, (likes, boosts), panel.info)?;
         }
@@ -322,7 +323,7 @@ impl BoostBy {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Boosts<'b> {
     pub(crate) by: BoostBy,
-    /// In the order of the candidates; empty if none has a boost.
+    /// The boost of each candidate, in their order; empty if no candidate has a boost.
     pub(crate) of: &'b [Option<f32>],
 }
 

@@ -9,7 +9,7 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{
     Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
 };
-use crate::methods::{Posts, Seats};
+use crate::methods::{Parts, Posts};
 use crate::model::Phrase;
 
 /// Bytes of the candidates that are looked up at once. A text is prepared once for them, and no
@@ -57,9 +57,9 @@ impl Engine {
                 phrases.iter().for_each(|phrase| posts.push(phrase));
                 places.extend_from_slice(indexes);
             } else {
-                panel.seat(phrases);
+                panel.fill(phrases);
             }
-            let seats = panel.seats(phrases, known, workspace.scratch());
+            let parts = panel.prepared_parts(phrases, known, workspace.scratch());
             for (one, ranking) in asked.iter().zip(&mut rankings) {
                 if !go_on() {
                     return Ok(rankings);
@@ -67,12 +67,12 @@ impl Engine {
                 ranking.note(&read, first..first + block.len(), one.known);
                 if one.known && !panel.scores_lists() {
                     let scores =
-                        RankedBlock { panel: &panel, seats: seats.as_ref(), options, boosts };
+                        RankedBlock { panel: &panel, parts: parts.as_ref(), options, boosts };
                     scores.add(&one.phrase, (phrases, indexes), ranking, &mut workspace)?;
                 }
             }
-            if let Some(seats) = seats {
-                seats.give_back(workspace.scratch());
+            if let Some(parts) = parts {
+                parts.give_back(workspace.scratch());
             }
         }
         reader.end(&mut workspace);
@@ -81,7 +81,7 @@ impl Engine {
             if !go_on() {
                 break;
             }
-            let scored = RankedBlock { panel: &panel, seats: None, options, boosts };
+            let scored = RankedBlock { panel: &panel, parts: None, options, boosts };
             scored.add_list(&one.phrase, (&posts, &places), ranking, &mut workspace)?;
         }
         Ok(rankings)
@@ -149,14 +149,14 @@ impl Ranking {
 struct RankedBlock<'b, 'e> {
     panel: &'b Panel<'e>,
     /// Data made from its candidates once, if they are compared with several texts.
-    seats: Option<&'b Seats<'b>>,
+    parts: Option<&'b Parts<'b>>,
     options: &'b RankOptions,
     boosts: &'b Boosts<'b>,
 }
 
 impl RankedBlock<'_, '_> {
-    /// Adds the wanted candidates of the block to a ranking. Where only the best are wanted and the
-    /// method knows bounds of its scores, candidates are skipped that could not be among them.
+    /// Adds the wanted candidates of the block to a ranking. If only the best are wanted and the method
+    /// knows bounds of its scores, skips candidates that cannot be among the best.
     fn add(
         &self,
         one: &Phrase<'_>,
@@ -195,7 +195,7 @@ impl RankedBlock<'_, '_> {
             ranking.results.extend(found);
             ranking.scored += scored;
         } else {
-            visitor.score_seated(panel, phrases, self.seats, &mut scores, scratch)?;
+            visitor.score_prepared(panel, phrases, self.parts, &mut scores, scratch)?;
             for (&index, &score) in indexes.iter().zip(&scores) {
                 ranking.results.push(Ranked { index, score: score_of(index, score)? });
             }

@@ -55,7 +55,7 @@ impl Engine {
             }
         }
         let mut own = Panel::new(self, query)?;
-        own.seat(&asked);
+        own.fill(&asked);
         let mut workspace = Workspace::with_memory(&self.model);
         let mut reader = Reader::new(self, query, panel.info);
         let mut read = Ranking::default();
@@ -73,8 +73,8 @@ impl Engine {
                 places.extend_from_slice(indexes);
                 continue;
             }
-            panel.seat(phrases);
-            let seats = panel.seats(phrases, asked.len(), workspace.scratch());
+            panel.fill(phrases);
+            let parts = panel.prepared_parts(phrases, asked.len(), workspace.scratch());
             for (part, (rows, asked)) in rows.chunks(ROWS).zip(asked.chunks(ROWS)).enumerate() {
                 let texts = (&own, part * ROWS, asked);
                 if !panel.score_vectors(texts, phrases, &mut scores)? {
@@ -85,8 +85,8 @@ impl Engine {
                         }
                         let scratch = workspace.scratch();
                         let mut visitor = panel.visitor(phrase, scratch);
-                        let seats = seats.as_ref();
-                        visitor.score_seated(&panel, phrases, seats, &mut of_one, scratch)?;
+                        let parts = parts.as_ref();
+                        visitor.score_prepared(&panel, phrases, parts, &mut of_one, scratch)?;
                         visitor.leave(scratch);
                         scores.extend_from_slice(&of_one);
                     }
@@ -97,8 +97,8 @@ impl Engine {
                     return Ok(matrix);
                 }
             }
-            if let Some(seats) = seats {
-                seats.give_back(workspace.scratch());
+            if let Some(parts) = parts {
+                parts.give_back(workspace.scratch());
             }
         }
         reader.end(&mut workspace);

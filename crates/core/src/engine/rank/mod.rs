@@ -34,8 +34,8 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking};
 use crate::methods::{Info, Scorer};
 
-/// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
-/// the cache.
+/// Number of candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay
+/// in the cache.
 const BLOCK: usize = 32;
 
 /// # Rank
@@ -81,12 +81,12 @@ impl Engine {
         candidates: &[T],
         options: &RankOptions,
     ) -> Result<Ranking, QueryError> {
-        self.text_session(text, options, |session| session.rank(candidates))?
+        self.with_text_session(text, options, |session| session.rank(candidates))?
     }
 
     /// Prepares a text for ranking any number of lists of candidates. Memory and lookups of one
     /// list serve the next, and change no bit of a score.
-    pub(crate) fn text_session<R>(
+    pub(crate) fn with_text_session<R>(
         &self,
         text: &str,
         options: &RankOptions,
@@ -96,7 +96,7 @@ impl Engine {
         self.rank_by((self.scorer_of(query)?, query.method.info()), text, options, run)
     }
 
-    /// [`Engine::text_session`] by a scorer that need not be one of the methods.
+    /// [`Engine::with_text_session`] by a scorer that need not be one of the methods.
     pub(super) fn rank_by<R>(
         &self,
         (scorer, info): (&Scorer, &Info),

@@ -35,7 +35,7 @@ impl PageOptions {
         self.top_k.map(|most| most.saturating_add(self.offset))
     }
 
-    /// How many of the best candidates are reordered.
+    /// Returns how many of the best candidates are reordered.
     pub fn pool(&self) -> usize {
         let most = Diversify::MAX_POOL;
         let of_page = || self.top_k.map_or(most, |wanted| wanted.saturating_mul(Diversify::POOL));
@@ -67,7 +67,7 @@ pub enum Side {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SharedWord))]
 pub struct WordShare {
-    /// The token, as it was looked up; of several forms the form that adds most.
+    /// The token that was looked up; if several forms of it occur, the form that adds most.
     pub token: String,
     /// Which text it stands in.
     pub of: Side,
@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    /// For any method, texts with numbers, repeated words and plurals.
+    /// Explains rankings by every method of texts with numbers, repeated words and plurals.
     #[test]
     fn no_word_is_told_twice_and_no_number_first() {
         let engine = engine();

@@ -5,7 +5,7 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 
 use crate::engine::{Engine, Query, QueryError, finite};
-use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seats};
+use crate::methods::{Against, Embed, Info, Measure, Parts, Posts, Scorer, Scratch};
 use crate::model::Phrase;
 
 /// Whether two texts with this score of their vectors may consist of the same words, which is then
@@ -51,7 +51,7 @@ impl<'e> Panel<'e> {
         matches!(self.scorer, Scorer::RankList(_))
     }
 
-    pub(super) fn seat(&mut self, phrases: &[Phrase<'_>]) {
+    pub(super) fn fill(&mut self, phrases: &[Phrase<'_>]) {
         self.vectors.clear();
         if let Scorer::Embed(embedder) = self.scorer {
             for phrase in phrases {
@@ -62,17 +62,17 @@ impl<'e> Panel<'e> {
 
     /// Data that the method makes once from texts that `others` texts are compared with; `None` if
     /// it would be used only once.
-    pub(super) fn seats<'p>(
+    pub(super) fn prepared_parts<'p>(
         &self,
         phrases: &'p [Phrase<'p>],
         visits: usize,
         scratch: &mut Scratch,
-    ) -> Option<Seats<'p>> {
-        (visits > 1).then(|| self.scorer.seats(phrases, scratch))
+    ) -> Option<Parts<'p>> {
+        (visits > 1).then(|| self.scorer.prepared_parts(phrases, scratch))
     }
 
-    /// Scores the texts of another panel from an index on against those of this panel, a row of
-    /// `out` for each: by one matrix product, bit for bit as a [`Visitor`] scores them one by one.
+    /// Scores texts of another panel, from the index `from` on, against this panel's texts, a row of `out`
+    /// for each: one matrix product, with the bits of a [`Visitor`] that scores them one by one. Returns
     /// `false` if the method does not compare vectors by dot product.
     pub(super) fn score_vectors(
         &self,
@@ -154,21 +154,21 @@ impl Visitor<'_> {
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 
-    /// Scores it against all texts of a panel, by their seats if these were made.
-    pub(super) fn score_seated(
+    /// Scores the visitor against all texts of a panel, with what was precomputed of them, if anything was.
+    pub(super) fn score_prepared(
         &mut self,
         panel: &Panel<'_>,
         phrases: &[Phrase<'_>],
-        seats: Option<&Seats<'_>>,
+        parts: Option<&Parts<'_>>,
         out: &mut Vec<f32>,
         scratch: &mut Scratch,
     ) -> Result<(), QueryError> {
-        let (By::Both(against), Some(seats)) = (&mut self.by, seats) else {
+        let (By::Both(against), Some(parts)) = (&mut self.by, parts) else {
             return self.score(panel, phrases, 0, out, scratch);
         };
         out.clear();
         out.resize(phrases.len(), 0.0);
-        against.score_seated(phrases, seats, out, scratch);
+        against.score_prepared(phrases, parts, out, scratch);
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 

@@ -123,7 +123,7 @@ impl Engine {
                 let (texts, boosts) = of_part(part);
                 Ok(boosts.ranking(texts.len(), options)?.into())
             }))),
-            (Asked::One(text), None, None) => self.text_session(text, options, |session| {
+            (Asked::One(text), None, None) => self.with_text_session(text, options, |session| {
                 run(&mut Session(&mut |part, go_on| {
                     let (texts, boosts) = of_part(part);
                     Ok(session.rank_boosted(texts, &boosts, go_on)?.into())

@@ -23,7 +23,7 @@ self_cell! {
 }
 
 self_cell! {
-    struct Cell {
+    struct PreparedCell {
         owner: ReadText,
         #[not_covariant]
         dependent: Prepared,
@@ -53,7 +53,7 @@ self_cell! {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PreparedText {
-    cell: Cell,
+    cell: PreparedCell,
     options: RankOptions,
     measure: Measure,
     truncated: bool,
@@ -73,7 +73,7 @@ impl PreparedText {
             Ok::<_, QueryError>(one)
         })?;
         let known_share = query.told_share(read.borrow_dependent());
-        let cell = Cell::try_new(read, |read| {
+        let cell = PreparedCell::try_new(read, |read| {
             let (engine, one) = (read.borrow_owner(), read.borrow_dependent());
             if !query.ranks_for(one, info) {
                 query.accepts_unknown(Place::Query)?;

@@ -1,5 +1,5 @@
-//! A ranking that is requested, as a value: callers translate into it, and no other place has a
-//! rule of rankings.
+//! A requested ranking as a value: callers translate their requests into it, and only this module has
+//! the rules of rankings.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::engine::fuse::Fusion;
 use crate::engine::rank::{Liked, Likes, PageOptions, Strategy};
 use crate::engine::{Engine, Place, Query, RankOptions};
 
-/// The texts that candidates are ranked for.
+/// The query: one or several texts for which candidates are ranked.
 #[derive(Debug, Clone)]
 pub enum Asked<'t> {
     /// One text.
@@ -101,7 +101,7 @@ impl<'t> Asked<'t> {
 /// A ranking that is asked for.
 #[derive(Debug, Clone)]
 pub struct Question<'t> {
-    /// The texts that candidates are ranked for.
+    /// The query texts.
     pub asked: Asked<'t>,
     /// Method, measure, and what to do with unknown and overlong texts.
     pub query: Query,
@@ -161,7 +161,7 @@ impl<'t> Question<'t> {
         asked.into_iter().find(beyond).map(|(name, _, most)| (name, most))
     }
 
-    /// The options for scoring. If only the best of each group are results, all candidates are
+    /// Returns the options for scoring. If results are the best of each group, all candidates are
     /// ranked.
     pub(super) fn options(&self, are_grouped: bool) -> RankOptions {
         // The best of another group may be anywhere.

@@ -58,7 +58,7 @@ impl<'t> RankSession<'_, '_, 't> {
             let (first, known) = (number * BLOCK, self.against.is_some());
             self.reader.read_block(chunk, first, known, self.workspace, &mut answer)?;
             let (phrases, indexes) = self.reader.read_last();
-            // Methods count on words in every text they see, the query's among them.
+            // Methods require that every text, the query too, has a known word.
             let Some(against) = self.against.as_mut().filter(|_| !indexes.is_empty()) else {
                 continue;
             };

@@ -16,13 +16,13 @@ pub(crate) struct Union {
     listed: usize,
     /// For each word of either bag its place among them.
     places: [Vec<u32>; 2],
-    /// For each of them its largest product with the words of either text; 0 if all are below.
+    /// For each word its largest product with the words of either text; 0 if all products are negative.
     most: [Vec<f32>; 2],
 }
 
 impl Union {
-    /// Takes the words of two texts. One whose row was made for its text is no word of the other, and
-    /// different from all others, which changes no product.
+    /// Takes the words of two texts. A word whose row was made for its own text counts as different from
+    /// all words of the other text; this changes no product.
     pub(crate) fn unite(&mut self, texts: [&Phrase<'_>; 2]) {
         let bags = texts.map(Phrase::bag);
         let listed = texts.map(Phrase::listed_in_bag);

@@ -13,7 +13,7 @@ use crate::model::phrase::Word;
 
 /// Memory of the rows, reused for the next text.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct RowBuffers {
     floats: Vec<f32>,
     bytes: ByteRows<'static>,
 }
@@ -76,10 +76,10 @@ impl<'p> UnitRows<'p> {
     pub(crate) fn new(
         words: impl ExactSizeIterator<Item = (&'p Phrase<'p>, Word)> + Clone,
         dims: usize,
-        memory: Memory,
+        memory: RowBuffers,
         lengths: &mut Vec<f32>,
     ) -> Self {
-        let Memory { mut floats, bytes } = memory;
+        let RowBuffers { mut floats, bytes } = memory;
         let mut bytes: ByteRows<'p> = bytes;
         let of_bytes = unit_rows::bytes(words.clone(), dims, |_, _| 1.0, &mut bytes);
         if of_bytes {
@@ -97,8 +97,8 @@ impl<'p> UnitRows<'p> {
         Self { dims, of_bytes, floats, bytes }
     }
 
-    pub(crate) fn into_memory(self) -> Memory {
-        Memory { floats: self.floats, bytes: self.bytes.emptied() }
+    pub(crate) fn into_memory(self) -> RowBuffers {
+        RowBuffers { floats: self.floats, bytes: self.bytes.emptied() }
     }
 
     pub(crate) fn gram<'w>(&self, work: &'w mut Work) -> Products<'w> {
@@ -136,8 +136,8 @@ impl<'p> UnitRows<'p> {
         }
     }
 
-    /// For each row its largest product with those of another text, whose rows are of the same type,
-    /// and the other way round; 0 where all are below.
+    /// Writes for each row of either text its largest product with the rows of the other text; 0 if all
+    /// products are negative. The rows of both texts must have the same type.
     pub(crate) fn largest_across(
         &self,
         other: &UnitRows<'_>,

@@ -9,7 +9,7 @@ use crate::model::Phrase;
 #[derive(Default)]
 pub(crate) struct WordCosines {
     pub(crate) union: Union,
-    memory: unit_rows::Memory,
+    memory: unit_rows::RowBuffers,
     products: unit_rows::Work,
     stride: usize,
     pub(crate) lengths: Vec<f32>,

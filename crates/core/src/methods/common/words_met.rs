@@ -44,8 +44,8 @@ impl WordsMet {
         }
     }
 
-    /// The place of a word, and whether it is new, which makes it the next to be
-    /// [`WordsMet::learn`]ed.
+    /// Returns the place of a word, and whether the word is new; the next [`WordsMet::learn`] must then
+    /// learn it.
     pub(crate) fn place(&mut self, id: WordId) -> (u32, bool) {
         let next = self.places.len() as u32;
         let place = *self.places.entry(id).or_insert(next);
@@ -112,7 +112,7 @@ pub(crate) fn need_counts(model: &Model) -> Result<(), Unavailable> {
     if counted { Ok(()) } else { Err(missing("the model has no word counts")) }
 }
 
-/// For methods that need the idf of listed and unlisted words.
+/// Checks that the model has the idf of listed and of unlisted words.
 pub(crate) fn need_idf(model: &Model) -> Result<(), Unavailable> {
     let vocabulary = model.vocabulary();
     let known = vocabulary.idf.is_some() && vocabulary.corpus.idf_unknown.is_some();

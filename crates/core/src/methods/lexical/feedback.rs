@@ -15,7 +15,7 @@ const POSTS: usize = 10;
 pub(super) struct Likeliest(pub(super) Vec<(TokenBag, f64)>);
 
 impl Likeliest {
-    /// Those of a list by the likelihood of a query.
+    /// Ranks the posts of a list by the likelihood of a query.
     pub(super) fn rank(query: &TokenBag, posts: &Posts, collection: &Collection<'_>) -> Self {
         let asked = WeightedTokens::from_query(query, collection);
         let mut likely = Self::default();

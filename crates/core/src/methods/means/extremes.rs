@@ -50,7 +50,7 @@ impl Embed for Extremes {
         if self.minima { dims.saturating_mul(2) } else { dims }
     }
 
-    /// As [`Extremes::find`], whole rows at a time.
+    /// Does what [`Extremes::find`] does, for whole rows at a time.
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
         let dims = phrase.model().dims();
         let mut row = vec![0.0; dims];

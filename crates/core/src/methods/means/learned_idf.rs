@@ -84,7 +84,7 @@ pub fn load(model: &Model) -> Loaded {
     Ok(Ok(weighted_sum::scorer(set.measure, move |phrase| coefficients(phrase, &weights))))
 }
 
-/// Coefficients in the order of the bag.
+/// Returns the coefficient of each word, in the order of the bag.
 fn coefficients(phrase: &Phrase<'_>, weights: &[f32]) -> Vec<f32> {
     let words = phrase.words().len();
     let mut of_text = vec![0.0; words];

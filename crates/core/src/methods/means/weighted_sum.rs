@@ -43,7 +43,7 @@ impl<C: Fn(&Phrase<'_>) -> Vec<f32> + Send + Sync> Embed for WeightedSum<C> {
     }
 }
 
-/// The coefficients of a mean in which each word has a weight: `weight / n`.
+/// Returns the coefficient of each word in a weighted mean: `weight / n`.
 pub(crate) fn coefficients(phrase: &Phrase<'_>, weight: impl Fn(Word) -> f32) -> Vec<f32> {
     let words = phrase.words().len() as f32;
     phrase.bag().iter().map(|&word| weight(word) / words).collect()

@@ -39,7 +39,7 @@ pub use crate::methods::polarity::table::{SECTION, Settings, fit};
 use crate::methods::polarity::table::{Table, flag};
 use crate::methods::sets::coverage::Coverage;
 use crate::methods::{
-    Against, Compare, Info, Loaded, Method, Scorer, Scratch, Seats, Shares, Unavailable, blend,
+    Against, Compare, Info, Loaded, Method, Parts, Scorer, Scratch, Shares, Unavailable, blend,
 };
 use crate::model::phrase::Word;
 use crate::model::{Model, ModelError, Phrase, WordId};
@@ -389,9 +389,9 @@ impl Compare for PolarityBlend {
         Some(&self.polarity)
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        self.plain.seat(many, seats, scratch);
-        seats.signs.extend(many.iter().map(|text| {
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.plain.fill(many, parts, scratch);
+        parts.signs.extend(many.iter().map(|text| {
             let mut signs = Read::default();
             signs.0.read(&self.polarity.table, text);
             signs
@@ -433,7 +433,7 @@ impl Prepared<'_> {
 
 impl Against for Prepared<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
-        // Those of the only pair are known then.
+        // Forgets cosines of earlier pairs, so that those of a single pair can be reused by `lowered`.
         scratch.cosines.forget();
         self.plain.score(many, out, scratch);
         for (other, score) in many.iter().zip(out) {
@@ -441,16 +441,16 @@ impl Against for Prepared<'_> {
         }
     }
 
-    fn score_seated(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
         scratch.cosines.forget();
-        self.plain.score_seated(many, seats, out, scratch);
-        for ((other, signs), score) in many.iter().zip(&seats.signs).zip(out) {
+        self.plain.score_prepared(many, parts, out, scratch);
+        for ((other, signs), score) in many.iter().zip(&parts.signs).zip(out) {
             *score = self.lowered_by(*score, other, signs, &mut scratch.cosines);
         }
     }

@@ -61,7 +61,7 @@ pub(super) mod flag {
     pub const NONE: u8 = 1;
     /// A common word that is a name, too: zoom, slack.
     pub const ALSO: u8 = 1 << 1;
-    /// Of its group only with a capital or behind a word that says when: may, march, fall.
+    /// The word belongs to its group only with a capital or after a word of time: may, march, fall.
     pub const DOUBTFUL: u8 = 1 << 2;
     /// The word says when: in, since, next.
     pub const WHEN: u8 = 1 << 3;

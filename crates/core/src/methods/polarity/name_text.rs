@@ -266,8 +266,8 @@ impl Text {
 /// compared with; memory that is used again for the next text.
 #[derive(Debug, Default)]
 pub(super) struct TextNames {
-    /// Tokens that may be names, more than are, those with a capital, and those that make one name with the
-    /// token before them, a bit each.
+    /// Three masks with a bit for each token: tokens that may be names (more than are), tokens with a capital,
+    /// and tokens that form one name with the token before them.
     marks: Cell<Option<[u64; 3]>>,
     text: RefCell<Text>,
 }
@@ -333,7 +333,7 @@ impl TextNames {
         })
     }
 
-    /// The text, read if it was not yet.
+    /// Returns the text; reads it first if that was not done yet.
     pub(super) fn text(&self, list: &List, phrase: &Phrase<'_>) -> Ref<'_, Text> {
         if let Ok(mut text) = self.text.try_borrow_mut()
             && text.tokens.is_empty()

@@ -45,7 +45,7 @@ pub(super) enum Does {
 }
 
 impl Does {
-    /// All, each with its name in the list; its place is its number in the section.
+    /// All kinds, each with its name in the list; the index of a kind is its number in the section.
     const ALL: [(Self, &str); 9] = [
         (Self::Negates, "negates"),
         (Self::NegatesJoined, "negates-joined"),
@@ -71,15 +71,15 @@ pub struct Settings {
     pub negation: f64,
     /// What a word in exchange for its opposite weighs.
     pub antonym: f64,
-    /// What differing numbers weigh.
+    /// The weight of differing numbers.
     pub number: f64,
-    /// What exchanged roles weigh.
+    /// The weight of exchanged roles.
     pub roles: f64,
     /// The weight of names, if each text has a name that the other lacks.
     pub name: f64,
-    /// Up to this many words a text the weights are whole; in longer texts a single word says less of all.
+    /// Maximum number of words of a text with full weights; in longer texts each word weighs less.
     pub words: f64,
-    /// Endings that make a word negate: `n't`.
+    /// Suffixes that negate a word: `n't`.
     pub negating: Vec<String>,
     /// Beginnings that turn a word around: `un`.
     pub beginnings: Vec<String>,
@@ -156,8 +156,8 @@ impl Does {
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) settings: Settings,
-    /// For each byte whether a beginning begins with it or an ending ends with it: most words have neither
-    /// and need not be compared with them.
+    /// For each byte, whether a listed prefix begins with it and whether a listed suffix ends with it: most
+    /// words have neither and need no comparison with the lists.
     affixed: Box<[[bool; 2]; 256]>,
     /// Whether a word has flags, a bit a row: few have, and the bits of all stay in the nearest cache.
     flagged: Vec<u64>,
@@ -166,7 +166,7 @@ pub(super) struct Table {
     numbers: Vec<(WordId, u32)>,
     /// The opposites of each row that has some, one row after the other.
     opposites: Vec<WordId>,
-    /// For each row the index of its first opposite, and behind the last row the end of all.
+    /// For each row the index of its first opposite, and after the last row the end of the list.
     begins: Vec<u32>,
 }
 

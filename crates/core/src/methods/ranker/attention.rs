@@ -11,7 +11,7 @@ use cognate_kernels::simd;
 
 use crate::methods::ranker::network::Network;
 use crate::methods::ranker::section::Encoder;
-use crate::methods::ranker::words::Memory;
+use crate::methods::ranker::words::RankerBuffers;
 use crate::model::Phrase;
 
 /// Words of the post that are reported for each word of the query.
@@ -43,14 +43,14 @@ impl Network {
         &self,
         query: &Phrase<'_>,
         post: &Phrase<'_>,
-        memory: &mut Memory,
+        memory: &mut RankerBuffers,
     ) -> Option<Vec<Attention>> {
         let (encoder, dims) = (self.weights.shape.encoder, self.weights.shape.dims);
         if encoder == Encoder::Bicnn {
             return None;
         }
         self.meet(std::slice::from_ref(post), memory);
-        let Memory { query: prepared, met, work, .. } = memory;
+        let RankerBuffers { query: prepared, met, work, .. } = memory;
         self.find_cosines(post, prepared, work);
         let places = listed(post);
         let (cosines, ones) = (std::mem::take(&mut work.cosines), vec![1.0; places.len()]);
@@ -112,7 +112,7 @@ impl Network {
         }
         let filters = self.weights.shape.filters as f32;
         let share = |windows: &[u32]| windows.iter().sum::<u32>() as f32 / filters;
-        // A word is in the window that ends with it and in those that end after it.
+        // A word belongs to the window that ends with it and to the `kernel - 1` windows after that.
         won.windows(kernel).take(words.len()).map(share).collect()
     }
 }

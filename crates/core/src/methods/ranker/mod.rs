@@ -31,7 +31,7 @@ pub(crate) use words::Work;
 use crate::methods::lexical::ql;
 use crate::methods::lexical::ql::QueryLikelihood;
 use crate::methods::ranker::network::Network;
-use crate::methods::ranker::words::Memory;
+use crate::methods::ranker::words::RankerBuffers;
 use crate::methods::{
     Against, Compare, Cost, Formula, Info, Kind, Loaded, Scorer, Scratch, Unavailable,
 };
@@ -45,7 +45,7 @@ const HIDDEN: u64 = 200;
 const JOINT: u64 = 100;
 /// Numbers of a word under a set of kernels two words wide.
 const TAPS: u64 = 2 * FILTERS;
-/// Of a window of two words: each number is read, weighted, added and compared.
+/// Cost of a window of two words: each number is read, weighted, added and compared.
 const A_WINDOW: u64 = 4 * TAPS;
 /// One word in this many is in neither table.
 const RARE: u64 = 8;
@@ -61,7 +61,7 @@ impl Compare for Ranker {
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
         let work = std::mem::take(&mut scratch.ranker);
-        let mut memory = Memory { work, ..Memory::default() };
+        let mut memory = RankerBuffers { work, ..RankerBuffers::default() };
         self.network.prepare(one, &mut memory);
         let likelihood = self.likelihood.as_ref();
         let likelihood = likelihood.map(|(likelihood, alpha)| (likelihood.prepare(one), *alpha));
@@ -73,7 +73,7 @@ impl Compare for Ranker {
 struct Prepared<'q> {
     network: &'q Network,
     query: &'q Phrase<'q>,
-    memory: Memory,
+    memory: RankerBuffers,
     likelihood: Option<(ql::Prepared<'q>, f64)>,
 }
 
@@ -148,7 +148,7 @@ const fn cost(candidate: Formula) -> Cost {
     Cost { pair: candidate, candidate, bound: None }
 }
 
-/// Query and post encoded apart.
+/// Encodes query and post separately.
 pub mod bicnn {
     use super::*;
 

@@ -13,7 +13,7 @@ use cognate_kernels::simd::Packed;
 use cognate_kernels::{convolution, elementary, simd};
 
 use crate::methods::ranker::section::{Encoder, Encoding, Weights};
-use crate::methods::ranker::words::{Kept, Memory, Met, Query, Work, known, read_rows};
+use crate::methods::ranker::words::{Kept, Met, Query, RankerBuffers, Work, known, read_rows};
 use crate::model::{Phrase, WordId};
 
 /// Numbers of words and posts that are worked on together, 8 MiB of them: what a block of long posts
@@ -45,7 +45,7 @@ impl Network {
         Self { kept: Kept::of_first(words), ..self }
     }
 
-    /// Numbers of a word under one set of kernels: a tap after the other.
+    /// Returns how many numbers a word has under one set of kernels: one for each tap.
     pub(super) fn taps(&self) -> usize {
         self.weights.shape.kernel * self.weights.width
     }
@@ -62,8 +62,13 @@ impl Network {
         if worth { numbers } else { 0 }
     }
 
-    /// Scores the query that was prepared with each of the posts.
-    pub(super) fn score(&self, mut posts: &[Phrase<'_>], mut out: &mut [f32], memory: &mut Memory) {
+    /// Scores each of the posts for the prepared query.
+    pub(super) fn score(
+        &self,
+        mut posts: &[Phrase<'_>],
+        mut out: &mut [f32],
+        memory: &mut RankerBuffers,
+    ) {
         while !posts.is_empty() {
             let together = self.together(posts, memory.query.ids.len());
             let (now, later) = posts.split_at(together);
@@ -85,13 +90,13 @@ impl Network {
         posts.iter().take_while(fits).count().max(1)
     }
 
-    pub(super) fn prepare(&self, query: &Phrase<'_>, memory: &mut Memory) {
+    pub(super) fn prepare(&self, query: &Phrase<'_>, memory: &mut RankerBuffers) {
         memory.query.ids.clear();
         memory.query.ids.extend(known(query));
         memory.met.begin(self.each());
         memory.crossed.begin(self.crossed(memory.query.ids.len()));
         self.meet(std::slice::from_ref(query), memory);
-        let Memory { query: prepared, met, work, .. } = memory;
+        let RankerBuffers { query: prepared, met, work, .. } = memory;
         let words: Vec<&[f32]> =
             prepared.ids.iter().filter_map(|id| self.numbers(*id, met)).collect();
         read_rows(query, &prepared.ids, self.weights.shape.dims, &mut prepared.rows);
@@ -115,8 +120,8 @@ impl Network {
     }
 
     /// Multiplies words of texts that were not met yet with the kernels.
-    pub(super) fn meet(&self, texts: &[Phrase<'_>], memory: &mut Memory) {
-        let Memory { met, work, .. } = memory;
+    pub(super) fn meet(&self, texts: &[Phrase<'_>], memory: &mut RankerBuffers) {
+        let RankerBuffers { met, work, .. } = memory;
         work.gather(texts, |id| self.numbers(id, met).is_none());
         let Some(text) = texts.first().filter(|_| !work.ids.is_empty()) else { return };
         let dims = self.weights.shape.dims;
@@ -130,8 +135,8 @@ impl Network {
     }
 
     /// Multiplies words that were not met yet, times each word of the query, with the kernels.
-    fn cross(&self, texts: &[Phrase<'_>], memory: &mut Memory) {
-        let Memory { query, crossed, work, .. } = memory;
+    fn cross(&self, texts: &[Phrase<'_>], memory: &mut RankerBuffers) {
+        let RankerBuffers { query, crossed, work, .. } = memory;
         let each = self.crossed(query.ids.len());
         work.gather(texts, |id| each > 0 && crossed.get(id).is_none());
         let Some(text) = texts.first().filter(|_| !work.ids.is_empty()) else { return };
@@ -193,7 +198,7 @@ impl Network {
         convolution::pool(words, weights, self.weights.shape.kernel, &encoding.bias, out);
     }
 
-    fn block(&self, posts: &[Phrase<'_>], out: &mut [f32], memory: &mut Memory) {
+    fn block(&self, posts: &[Phrase<'_>], out: &mut [f32], memory: &mut RankerBuffers) {
         memory.met.tidy();
         memory.crossed.tidy();
         self.meet(posts, memory);
@@ -203,7 +208,7 @@ impl Network {
         for post in posts {
             self.read(post, memory);
         }
-        let Memory { query, work, .. } = memory;
+        let RankerBuffers { query, work, .. } = memory;
         let hidden = self.weights.shape.hidden;
         let words_of_query = query.ids.len();
         // The post alone, and the mean of it over the words of the query.
@@ -229,8 +234,8 @@ impl Network {
     }
 
     /// Pools one post whose words were all met.
-    fn read(&self, post: &Phrase<'_>, memory: &mut Memory) {
-        let Memory { query, met, crossed, work } = memory;
+    fn read(&self, post: &Phrase<'_>, memory: &mut RankerBuffers) {
+        let RankerBuffers { query, met, crossed, work } = memory;
         let (weights, taps) = (&self.weights, self.taps());
         let numbers = |id| self.numbers(id, met);
         let words: Vec<&[f32]> = known(post).filter_map(numbers).collect();
@@ -278,15 +283,15 @@ impl Network {
     }
 }
 
-/// Replaces `out` by the products of each row of `a` with each of `b`, a row for each of `a`.
+/// Writes into `out` the products of each row of `a` with each row of `b`: a line for each row of `a`.
 pub(super) fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
     out.clear();
     out.resize((a.len() / dims) * (b.len() / dims), 0.0);
     simd::products(Packed { values: a, dims }, Packed { values: b, dims }, dims, out);
 }
 
-/// Replaces `out` by the layer above a convolution for each row of answers: products with the
-/// layer's rows plus its offsets, never below 0.
+/// Writes into `out`, for each row of `pooled`, the numbers of the layer above the convolution: products
+/// with the layer's rows plus its offsets, at least 0.
 pub(super) fn encode(encoding: &Encoding, pooled: &[f32], out: &mut Vec<f32>) {
     products(pooled, &encoding.weight, encoding.bias.len(), out);
     for row in out.chunks_exact_mut(encoding.offset.len()) {

@@ -56,9 +56,9 @@ pub struct Settings {
     pub kernel: usize,
     /// Kernels of a convolution, F.
     pub filters: usize,
-    /// Numbers of an encoded text, H.
+    /// Number of numbers that encode a text: H.
     pub hidden: usize,
-    /// Numbers of the layer over both texts, J.
+    /// Number of numbers in the layer over both texts: J.
     pub joint: usize,
     /// The weight of query likelihood beside the network's score.
     #[serde(default)]
@@ -87,7 +87,7 @@ pub struct Shape {
     pub kernel: usize,
     /// Kernels of a convolution, F.
     pub filters: usize,
-    /// Numbers of an encoded text, H.
+    /// Number of numbers that encode a text: H.
     pub hidden: usize,
     /// Numbers of the joint layer, J.
     pub joint: usize,

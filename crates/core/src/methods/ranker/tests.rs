@@ -88,7 +88,7 @@ fn neither_memory_nor_company_changes_a_score() {
         let mut expected = Vec::new();
         for kept in [0, 11, WORDS] {
             let network = network::Network::new(weights(encoder), WORDS).keeping(kept);
-            let mut memory = Memory::default();
+            let mut memory = RankerBuffers::default();
             for block in [1, 7, posts.len()] {
                 let mut scores = vec![9.0; posts.len()];
                 network.prepare(&query, &mut memory);
@@ -121,7 +121,7 @@ fn a_long_query_is_read_word_by_word() {
     let posts: Vec<Phrase<'_>> = texts(9).iter().map(|text| model.phrase(text)).collect();
     let score = |query: &Phrase<'_>| {
         let mut scores = vec![0.0; posts.len()];
-        let mut memory = Memory::default();
+        let mut memory = RankerBuffers::default();
         network.prepare(query, &mut memory);
         network.score(&posts, &mut scores, &mut memory);
         scores
@@ -136,7 +136,7 @@ fn a_long_query_is_read_word_by_word() {
 fn a_query_is_prepared_for_each_network() {
     let model = model();
     let (query, posts) = (model.phrase("w1 w2"), [model.phrase("w2 w3"), model.phrase("w9")]);
-    let mut memory = Memory::default();
+    let mut memory = RankerBuffers::default();
     let mut score = |network: &network::Network, query: &Phrase<'_>| {
         let mut scores = [0.0; 2];
         network.prepare(query, &mut memory);

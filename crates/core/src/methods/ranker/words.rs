@@ -38,8 +38,8 @@ impl Kept {
         self.words.get(id as usize)?.get().map(AsRef::as_ref)
     }
 
-    /// Keeps the numbers of a word; `false` if there is no place for that word. Another thread may
-    /// have been faster, with the same numbers.
+    /// Stores the numbers of a word; returns `false` if there is no room for the word. If another thread
+    /// stored the word first, its numbers are the same.
     pub(super) fn put(&self, id: WordId, numbers: &[f32]) -> bool {
         let Some(word) = self.words.get(id as usize) else { return false };
         word.get_or_init(|| numbers.into());
@@ -84,7 +84,7 @@ impl Met {
 const KEPT_NUMBERS: usize = 1 << 20;
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct RankerBuffers {
     pub(super) query: Query,
     /// Words that the network does not keep.
     pub(super) met: Met,

@@ -164,8 +164,8 @@ impl Pool {
         .max(0.0)
     }
 
-    /// The intersection and union over the words of one text: `gram` holds their products among
-    /// themselves, `cross` gives those of one of them with the other text's words.
+    /// Returns the intersection and the union over the words of one text. `gram` holds the products of
+    /// these words with each other; `cross` returns the products of a word with the other text's words.
     fn sums<P>(self, gram: &[f32], words: usize, cross: impl Fn(usize) -> P) -> [f64; 2]
     where
         P: ExactSizeIterator<Item = f32>,
@@ -218,7 +218,7 @@ impl Against for PreparedRows<'_> {
             let of_other = self.pool.sums(&scratch.other_gram, others, |word| {
                 (0..ones).map(move |row| cross[row * others + word])
             });
-            // Added last, so that exchanging the texts changes no bit.
+            // The sums of both texts are added last, so that exchanging the texts changes no bit.
             *score = fuzzy::ratio(of_one[0] + of_other[0], of_one[1] + of_other[1]) as f32;
         }
     }

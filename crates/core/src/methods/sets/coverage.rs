@@ -21,7 +21,7 @@ use serde::Deserialize;
 use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::sets::{dynamax_weighted, fuzzy};
-use crate::methods::{Against, Compare, Cost, Info, Loaded, Scorer, Scratch, Seats, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Parts, Scorer, Scratch, Shares};
 use crate::model::{Model, ModelError, Phrase};
 
 pub(crate) const INFO: Info = Info {
@@ -37,8 +37,8 @@ pub(crate) const COST: Cost = dynamax_weighted::COST;
 
 const SECTION: &str = "coverage";
 
-/// Seats whose memory is kept for the next texts.
-const KEPT_SEATS: usize = 256;
+/// Parts whose memory is kept for the next texts.
+const KEPT_PARTS: usize = 256;
 
 /// With a larger exponent the longest vector would decide alone.
 const LARGEST_EXPONENT: f64 = 4.0;
@@ -133,7 +133,7 @@ pub(crate) struct Side {
 }
 
 /// A text by itself: its rows, each brought to length 1, and what its words count.
-pub(crate) struct Seat<'p> {
+pub(crate) struct TextParts<'p> {
     rows: UnitRows<'p>,
     side: Side,
 }
@@ -144,16 +144,16 @@ pub(crate) struct Buffers {
     /// For each word of either text the degree to which the other covers it.
     covered: [Vec<f32>; 2],
     work: Work,
-    /// Of seats that were left.
-    left: Vec<(unit_rows::Memory, Side)>,
+    /// Buffers of [`TextParts`] that were dropped, for reuse.
+    left: Vec<(unit_rows::RowBuffers, Side)>,
 }
 
 impl Buffers {
-    /// Takes back the memory of seats, of no more than are usual.
-    pub(crate) fn take_back(&mut self, seats: Vec<Seat<'_>>) {
-        let room = KEPT_SEATS.saturating_sub(self.left.len());
-        let kept = seats.into_iter().take(room);
-        self.left.extend(kept.map(|seat| (seat.rows.into_memory(), seat.side)));
+    /// Keeps the buffers of these parts for later texts, up to the usual number of parts.
+    pub(crate) fn take_back(&mut self, parts: Vec<TextParts<'_>>) {
+        let room = KEPT_PARTS.saturating_sub(self.left.len());
+        let kept = parts.into_iter().take(room);
+        self.left.extend(kept.map(|parts| (parts.rows.into_memory(), parts.side)));
     }
 }
 
@@ -162,7 +162,7 @@ struct Work {
     lengths: Vec<f32>,
     /// The squares of its words' cosines, raised.
     squares: Vec<f32>,
-    /// How often it repeats each word; of a text alone, for the words at these places.
+    /// How often the text repeats each word; for a text alone, only the words at `places`.
     repeated: Vec<f64>,
     places: Vec<u32>,
 }
@@ -234,13 +234,13 @@ impl Coverage {
         score([one, other], &scratch.coverage.covered)
     }
 
-    fn seat<'p>(
+    fn text_parts<'p>(
         &self,
         phrase: &'p Phrase<'p>,
-        (memory, mut side): (unit_rows::Memory, Side),
+        (memory, mut side): (unit_rows::RowBuffers, Side),
         products: &mut unit_rows::Work,
         work: &mut Work,
-    ) -> Seat<'p> {
+    ) -> TextParts<'p> {
         let Work { lengths, squares, repeated, places } = work;
         let dims = phrase.model().dims();
         let rows = UnitRows::new(unit_rows::bag(phrase), dims, memory, lengths);
@@ -252,7 +252,7 @@ impl Coverage {
         simd::sum_of_rows(squares, places, repeated);
         let words = lengths.iter().zip(&*repeated);
         side.weigh(words.map(|(&length, &repeated)| self.weight(length, repeated)));
-        Seat { rows, side }
+        TextParts { rows, side }
     }
 }
 
@@ -263,11 +263,11 @@ impl Compare for Coverage {
         Prepared { method: self, one, many: None }
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
         let Scratch { products, coverage: Buffers { work, left, .. }, .. } = scratch;
-        seats.coverage.extend(many.iter().map(|text| {
+        parts.coverage.extend(many.iter().map(|text| {
             let memory = left.pop().unwrap_or_default();
-            Coverage::seat(self, text, memory, products, work)
+            Coverage::text_parts(self, text, memory, products, work)
         }));
     }
 }
@@ -276,18 +276,18 @@ impl Compare for Coverage {
 pub(crate) struct Prepared<'q> {
     method: &'q Coverage,
     one: &'q Phrase<'q>,
-    many: Option<Seat<'q>>,
+    many: Option<TextParts<'q>>,
 }
 
 impl Prepared<'_> {
-    /// Compares the text with a seated text; gives back what the words of the text count. How far either
-    /// covers the other stands in the memory.
-    fn meet(&mut self, other: &Seat<'_>, scratch: &mut Scratch) -> &Side {
+    /// Compares the text with a prepared text; returns the text's [`Side`]. Writes to `scratch` how far each
+    /// word of either text is covered by the other text.
+    fn meet(&mut self, other: &TextParts<'_>, scratch: &mut Scratch) -> &Side {
         let Scratch { products, unit_rows: [memory, _], coverage, .. } = scratch;
         let Buffers { sides: [side, _], covered: [of_one, of_other], work, .. } = coverage;
         let own = self.many.get_or_insert_with(|| {
             let memory = (std::mem::take(memory), std::mem::take(side));
-            self.method.seat(self.one, memory, products, work)
+            self.method.text_parts(self.one, memory, products, work)
         });
         // Powers keep the order of cosines, so that the largest is raised alone.
         own.rows.largest_across(&other.rows, products, [&mut *of_one, &mut *of_other]);
@@ -296,7 +296,7 @@ impl Prepared<'_> {
         &own.side
     }
 
-    /// Seats another text while it is compared.
+    /// Parts another text while it is compared.
     fn complete<T>(
         &mut self,
         other: &Phrase<'_>,
@@ -306,11 +306,11 @@ impl Prepared<'_> {
         let Scratch { products, unit_rows: [_, memory], coverage, .. } = scratch;
         let Buffers { sides: [_, side], work, .. } = coverage;
         let memory = (std::mem::take(memory), std::mem::take(side));
-        let seat = self.method.seat(other, memory, products, work);
-        let own = self.meet(&seat, scratch);
-        let done = then([own, &seat.side], &scratch.coverage.covered);
-        scratch.unit_rows[1] = seat.rows.into_memory();
-        scratch.coverage.sides[1] = seat.side;
+        let parts = self.method.text_parts(other, memory, products, work);
+        let own = self.meet(&parts, scratch);
+        let done = then([own, &parts.side], &scratch.coverage.covered);
+        scratch.unit_rows[1] = parts.rows.into_memory();
+        scratch.coverage.sides[1] = parts.side;
         done
     }
 }
@@ -329,24 +329,25 @@ impl Against for Prepared<'_> {
         }
     }
 
-    fn score_seated(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        for ((other, seat), out) in many.iter().zip(&seats.coverage).zip(out) {
+        for ((other, parts), out) in many.iter().zip(&parts.coverage).zip(out) {
             *out = if self.one.same_bag(other) {
                 1.0
             } else {
-                let own = self.meet(seat, scratch);
-                score([own, &seat.side], &scratch.coverage.covered) as f32
+                let own = self.meet(parts, scratch);
+                score([own, &parts.side], &scratch.coverage.covered) as f32
             };
         }
     }
 
-    /// The words of either text share half of the score, by their parts of the text's coverage.
+    /// Returns each word's share of the score. The words of either text share half of the score, in
+    /// proportion to their parts of the text's coverage.
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         let one = self.one;
         let shares = |sides: [&Side; 2], covered: &[Vec<f32>; 2]| {
@@ -370,7 +371,7 @@ impl Against for Prepared<'_> {
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {
-        if let Some(Seat { rows, side }) = self.many.take() {
+        if let Some(TextParts { rows, side }) = self.many.take() {
             scratch.unit_rows[0] = rows.into_memory();
             scratch.coverage.sides[0] = side;
         }

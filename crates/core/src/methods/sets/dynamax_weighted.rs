@@ -96,7 +96,7 @@ impl Side {
         &mut self,
         phrase: &'p Phrase<'_>,
         exponents: Exponents,
-        memory: unit_rows::Memory,
+        memory: unit_rows::RowBuffers,
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
         let dims = phrase.model().dims();
@@ -143,7 +143,7 @@ fn sums(one: &Side, other: &Side) -> [f64; 2] {
     [one[0] + other[0], one[1] + other[1]]
 }
 
-/// The largest number of each row times its column's reach, or 0 if all are below.
+/// Writes for each row the largest product of a number with its column's reach; 0 if all are negative.
 fn farthest_in_rows<'r>(rows: impl Iterator<Item = &'r [f32]>, reach: &[f32], out: &mut Vec<f32>) {
     out.clear();
     out.extend(rows.map(|row| {

@@ -133,7 +133,7 @@ pub fn fit(model: &Model, kind: Universe, size: usize, seed: u64) -> Fitted {
     }
 }
 
-/// Shows the first `words` rows of the vocabulary in their order.
+/// Calls `visit` with the first `words` rows of the vocabulary, in their order.
 fn each_row(model: &Model, words: usize, visit: impl FnMut(Row<'_>)) {
     let ids = 0..u32::try_from(words).unwrap_or(u32::MAX);
     ids.filter_map(|id| model.vectors().row(id)).for_each(visit);

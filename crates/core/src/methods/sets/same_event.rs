@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::methods::common::words_met;
 use crate::methods::sets::coverage;
-use crate::methods::{Against, Compare, Fitted, Info, Loaded, Scorer, Scratch, Seats, unavailable};
+use crate::methods::{Against, Compare, Fitted, Info, Loaded, Parts, Scorer, Scratch, unavailable};
 use crate::model::{Model, Phrase};
 
 pub(crate) const INFO: Info = Info {
@@ -60,7 +60,7 @@ impl Weights {
         }
         let line = self.coverage * f64::from(covered) + self.rare * f64::from(rare) + self.constant;
         let score = 1.0 / (1.0 + elementary::exp(-line));
-        // No rounding makes a copy of a text that is none.
+        // Rounding must not raise the score of a text that is no copy to the score of a copy.
         (score as f32).min(COPY)
     }
 }
@@ -98,8 +98,8 @@ impl Compare for SameEvent {
         Prepared { weights: self.weights, tokens, covering: self.coverage.against(one, scratch) }
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        self.coverage.seat(many, seats, scratch);
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.coverage.fill(many, parts, scratch);
     }
 }
 
@@ -165,14 +165,14 @@ impl Against for Prepared<'_> {
         self.finish(many, out);
     }
 
-    fn score_seated(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.covering.score_seated(many, seats, out, scratch);
+        self.covering.score_prepared(many, parts, out, scratch);
         self.finish(many, out);
     }
 

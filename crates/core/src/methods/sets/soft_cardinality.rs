@@ -111,7 +111,7 @@ fn jaccard(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
         }
         for ((size, times), alike) in sizes.iter_mut().zip([of_one, of_other, of_union]).zip(alike)
         {
-            // A word the bag has is like itself, so its sum is at least 1.
+            // A word's similarity to itself is 1, so the sum of a word of the bag is at least 1.
             if times[at] > 0.0 {
                 *size += times[at] / alike;
             }

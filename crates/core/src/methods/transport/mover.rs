@@ -21,8 +21,8 @@ pub(crate) const COST: Cost = Cost {
     bound: Some(|n, m, d| m * A_WORD + distances(n, m, d)),
 };
 
-/// A word's point. One of a word that is not listed is made of pieces and takes three times as long,
-/// which is most of the work for texts of a few words.
+/// Cost, in work units, of preparing the vector of a word. An unlisted word takes three times as long,
+/// because its vector is made of pieces; for short texts this is most of the work.
 const A_WORD: u64 = 8000;
 
 const fn exact(n: u64, m: u64, d: u64) -> u64 {

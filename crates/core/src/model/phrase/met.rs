@@ -132,7 +132,7 @@ mod tests {
             assert_eq!(words(met, "two", other_place), Some(vec![4]));
             assert_eq!(words(met, "two", 0), None);
             assert_eq!(words(met, "on", 0), None);
-            // These are not remembered, and what was stays.
+            // These words are not remembered; the words remembered before stay.
             remember(met, "many", 0, &[1, 2, 3, 4]);
             remember(met, "none", 0, &[]);
             remember(met, &"l".repeat(LONGEST + 1), 0, &[1]);

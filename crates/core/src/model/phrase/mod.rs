@@ -99,7 +99,7 @@ pub struct Phrase<'m> {
     model: &'m Model,
     vocabulary: Vocabulary<'m>,
     vectors: Vectors<'m>,
-    /// In a place of its own: a phrase is moved more often than it is read.
+    /// Boxed, because a phrase is moved more often than it is read.
     memory: Box<PhraseMemory>,
 }
 
@@ -132,8 +132,8 @@ impl<'m> Phrase<'m> {
         self.finish()
     }
 
-    /// The first half of [`Phrase::read_up_to`], behind which only [`Phrase::finish`] makes sense. Between
-    /// the two other texts are begun with profit: what words are looked up in comes near meanwhile.
+    /// Does the first half of [`Phrase::read_up_to`]; call only [`Phrase::finish`] after it. Beginning other
+    /// texts between the two calls saves time: meanwhile the processor loads the index entries of the words.
     pub(crate) fn begin(&mut self, text: &str, most: usize) {
         let PhraseMemory { tokens, look_up, .. } = &mut *self.memory;
         text::tokenise(self.model.normalisation(), text, tokens);
@@ -289,7 +289,7 @@ impl<'m> Phrase<'m> {
         bag.get(..words).unwrap_or_default()
     }
 
-    /// For each word of the bag, its place in the text.
+    /// Returns for each word of the bag its place in the text.
     pub fn bag_order(&self) -> Vec<usize> {
         let words = self.words();
         let mut places: Vec<usize> = (0..words.len()).collect();

@@ -8,7 +8,7 @@ use crate::model::subword::LONGEST_WORD_BYTES;
 pub const LONGEST_PIECE_BYTES: usize = u32::BITS as usize - 1;
 const LENGTH_BUCKETS: usize = 4096;
 
-/// The lengths of the pieces that begin with the same two bytes: other lengths need no look-up.
+/// For each first two bytes, the lengths of the pieces that begin with them: other lengths need no look-up.
 #[derive(Debug, Clone)]
 pub struct PieceLengths {
     /// Bit `n` of a bucket: some piece of it has `n` bytes.

@@ -225,7 +225,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn numbers_of_all_sizes(
+        fn sums_of_products_are_rounded_once(
             a in prop::array::uniform16(number()), b in prop::array::uniform16(number()),
             free in prop::array::uniform16(number()), picks in prop::array::uniform16(any::<u8>()),
         ) {

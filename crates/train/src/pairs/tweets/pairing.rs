@@ -125,7 +125,7 @@ impl<'t> Pairing<'t> {
                 inside
             })?;
             let (key, other) = self.groups[window.start + place];
-            self.belong(tweet, other, key, uses).then_some(other)
+            self.try_pair(tweet, other, key, uses).then_some(other)
         })?;
         self.pairs.insert(ordered(tweet, partner));
         Some(partner)
@@ -142,7 +142,7 @@ impl<'t> Pairing<'t> {
     }
 
     /// Whether two tweets found under `key`, close enough in time, are related.
-    fn belong(&mut self, one: u32, other: u32, key: u32, uses: &[u32]) -> bool {
+    fn try_pair(&mut self, one: u32, other: u32, key: u32, uses: &[u32]) -> bool {
         let (first, second) = (self.tweets.keys(self.key, one), self.tweets.keys(self.key, other));
         // Tweets that share several hashtags occur in several groups; only the first may draw them.
         if one == other || common(first, second).next() != Some(key) {
@@ -176,7 +176,7 @@ impl<'t> Pairing<'t> {
 }
 
 impl Rejections {
-    /// Counts the first of these reasons that applies; whether there is one.
+    /// Counts the first reason that applies; returns whether any reason applies.
     fn reject(&mut self, reasons: [&dyn Fn() -> bool; 4]) -> bool {
         let counts = [&mut self.used_up, &mut self.repeated, &mut self.hashtags, &mut self.words];
         let reason = counts.into_iter().zip(reasons).find(|(_, applies)| applies());
@@ -194,7 +194,7 @@ fn alike([one, other]: [&[u32]; 2]) -> bool {
     2 * shared >= one.len() + other.len() - shared
 }
 
-/// The values in both lists; each list is sorted and without repeats.
+/// Returns the values that both lists contain; each list must be sorted and without repeats.
 fn common<'v>(one: &'v [u32], other: &'v [u32]) -> impl Iterator<Item = u32> + 'v {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     std::iter::from_fn(move || {
@@ -225,7 +225,7 @@ fn draws(total: usize, random: &mut Random) -> Vec<usize> {
 
 const FEWEST_WORDS: usize = 5;
 
-/// Hashtags that say nothing of what a tweet is about.
+/// Hashtags that do not tell the topic of a tweet.
 const GENERAL: [&str; 3] = ["#breaking", "#update", "#news"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -176,7 +176,7 @@ impl Best {
         }
     }
 
-    /// All stored candidates, best first, after the last line.
+    /// Removes and returns all stored candidates, best first; call it after the last line.
     pub(super) fn take_out(&mut self) -> Vec<Held> {
         self.leave_out();
         self.held.sort_unstable_by(Held::order);

@@ -21,7 +21,7 @@ use crate::methods::common::unit_rows::Products;
 use crate::methods::common::words_met::WordsMet;
 use crate::methods::common::{unit_rows, words_met};
 use crate::methods::sets::fuzzy;
-use crate::methods::{Against, Compare, Cost, Info, Loaded, Scorer, Scratch, Seats, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Parts, Scorer, Scratch, Shares};
 use crate::model::phrase::Word;
 use crate::model::{Model, Phrase};
 
@@ -52,8 +52,8 @@ impl Dynamax {
         if self.sif { unit_rows::sif_weight(phrase, word) } else { 1.0 }
     }
 
-    /// The memberships of the words of both texts, seen from those of the one and from those of the
-    /// other.
+    /// Returns the memberships of the words of both texts, first in the set of `one`'s words, then in
+    /// the set of `other`'s words.
     fn memberships<'b>(
         &self,
         one: &Phrase<'_>,
@@ -122,8 +122,8 @@ impl Compare for Dynamax {
         Prepared { method: self, one, many: None }
     }
 
-    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
-        seats.memberships.extend(many.iter().map(|text| {
+    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        parts.memberships.extend(many.iter().map(|text| {
             let mut own = Vec::new();
             // Of others all products are taken at once.
             if is_listed(text) {
@@ -188,14 +188,14 @@ impl Against for Prepared<'_> {
         self.score_with(many, &[], out, &mut scratch.dynamax);
     }
 
-    fn score_seated(
+    fn score_prepared(
         &mut self,
         many: &[Phrase<'_>],
-        seats: &Seats<'_>,
+        parts: &Parts<'_>,
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.score_with(many, &seats.memberships, out, &mut scratch.dynamax);
+        self.score_with(many, &parts.memberships, out, &mut scratch.dynamax);
     }
 
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
@@ -335,7 +335,7 @@ impl<'q> ForMany<'q> {
         self.met.tidy();
     }
 
-    /// Multiplies the words of many texts that were not met yet with those of the one.
+    /// Multiplies those words of `many` that have no products yet with the words of `one`.
     fn meet(&mut self, method: &Dynamax, many: &[Phrase<'_>], buffers: &mut Buffers) {
         let dims = many.first().map_or(1, |other| other.model().dims());
         let (met, places) = (&mut self.met, &mut buffers.places);
