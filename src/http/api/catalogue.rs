@@ -110,7 +110,7 @@ pub(crate) struct ModelList {
 pub(crate) struct ModelEntry {
     /// The name by which requests choose the model.
     name: String,
-    /// Whether it is used where none is chosen.
+    /// Whether requests without a model's name use this model.
     default: bool,
     /// Sixteen hexadecimal digits that change with the model.
     fingerprint: String,

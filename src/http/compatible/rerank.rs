@@ -99,9 +99,9 @@ enum Form {
     Results,
     /// Infinity's form: the same fields, with documents as bare strings.
     Infinity,
-    /// `data`, as in Voyage's.
+    /// A list under `data`, as in Voyage's API.
     Data,
-    /// A bare list, as in text-embeddings-inference.
+    /// A bare list, as in text-embeddings-inference's API.
     Bare,
 }
 

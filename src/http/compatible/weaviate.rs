@@ -141,9 +141,9 @@ struct WeaviateMeta {
     version: &'static str,
 }
 
-/// The model, as Weaviate asks for it.
+/// Describes the model in Weaviate's format.
 ///
-/// Weaviate asks for it at its start, and shows it.
+/// Weaviate reads the answer at its start, and shows it.
 #[utoipa::path(
     get,
     path = "/meta",

@@ -68,7 +68,7 @@ struct EventPath {
     id: String,
 }
 
-/// An event of a collection, by the items that are there now.
+/// An event of a collection, computed from the items that the collection has now.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventEntry<'i> {
     /// The item that it began with, which may have left.
