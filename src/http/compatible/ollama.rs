@@ -145,7 +145,7 @@ question! {
 }
 
 question! {
-    /// The vector of one text, as older clients of Ollama ask for it.
+    /// Returns the vector of one text in the format of older clients of Ollama.
     ///
     /// The answer has the vector under `embedding`; newer clients ask `/api/embed`.
     ollama_embeddings: "ollama" "/api/embeddings" asks VectorQuestion<'_, Prompt>;

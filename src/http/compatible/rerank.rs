@@ -342,7 +342,7 @@ const RERANK: &[Code] = &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code
 refusals!(RerankRefusals in Dialect::Rerank; QUESTION, LIST, RERANK);
 refusals!(EitherRefusals in Dialect::Rerank, Dialect::Tei; QUESTION, LIST, RERANK);
 
-/// Documents by how relevant they are to a query, as clients of Cohere, Jina and Voyage ask for them.
+/// Ranks documents for a query in the format of Cohere, Jina and Voyage.
 ///
 /// Also under `/v1/rerank`, `/v1/reranking` and `/reranking`.
 #[utoipa::path(
