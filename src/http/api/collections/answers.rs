@@ -296,7 +296,7 @@ impl<'m> MatchedEntry<'m> {
 
 refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
-/// Every collection that the key reaches, by name.
+/// Lists the collections that the key may reach, by name.
 ///
 /// Each with its settings, its items and the memory that they take.
 #[utoipa::path(

@@ -315,7 +315,7 @@ refusals!(
     WRITE, COLLECTION
 );
 
-/// For each text in turn its nearest items before it and its event; then it is added.
+/// Finds for each text in turn the nearest earlier items and its event, then adds the text.
 ///
 /// What is found is what `cognate events` finds: the nearest among the last items by the cosine of their
 /// vectors, exactly, scored once more by a second method; the text joins the event that they speak for,
