@@ -364,7 +364,7 @@ async fn rerank_v2(
 }
 
 question! {
-    /// Documents by how relevant they are to a query.
+    /// Ranks documents by relevance to a query.
     ///
     /// `documents` are answered as by `/v2/rerank`, `texts` as by text-embeddings-inference.
     rerank: "rerank" "/rerank" asks RerankQuestion<'_>;
