@@ -82,7 +82,7 @@ pub fn by_words(engine: &Engine, pairs: &[(String, String)]) -> Panel {
     let texts = WORDS.map(|words| (words, cut(words)));
     let mut panel = Panel::new("words", "Words a text", "words a text", "ns a pair");
     for method in METHODS {
-        // One request a turn: what a request costs beside its pairs is another panel's matter.
+        // One request for each turn: another panel shows what a request costs in addition to its pairs.
         let sizes = texts.iter().map(|(size, pairs)| Size {
             size: *size,
             items: pairs.len(),

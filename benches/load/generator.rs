@@ -48,7 +48,7 @@ struct Arrival {
     question: usize,
 }
 
-/// Where arrivals wait for connections and connections for arrivals.
+/// The queues of arrivals that wait for a connection and of connections that wait for an arrival.
 #[derive(Default)]
 struct Desk {
     waiting: VecDeque<Arrival>,

@@ -55,9 +55,9 @@ pub struct Tally {
     pub in_time: u64,
     /// When the run ends.
     pub end: Option<Instant>,
-    /// Right answers' latency from the time they were scheduled for.
+    /// Latency of right answers, from the time at which the request was scheduled.
     pub scheduled: Histogram<u64>,
-    /// Right answers' latency from the first byte sent.
+    /// Latency of right answers, from the first byte of the request.
     pub served: Histogram<u64>,
     /// Refusals' latency from the first byte sent.
     pub shed_reply: Histogram<u64>,

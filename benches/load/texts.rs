@@ -41,7 +41,7 @@ impl Texts {
         Self { pairs: pairs.collect(), source: "made up from the model's words" }
     }
 
-    /// `count` pairs from a place that moves with `turn`, around the end if need be.
+    /// Returns `count` pairs from a start that moves with `turn`; after the last pair comes the first.
     pub fn run(&self, turn: usize, count: usize) -> Vec<(&str, &str)> {
         let from = turn.wrapping_mul(7919) % self.pairs.len();
         let pairs = self.pairs.iter().cycle().skip(from).take(count);

@@ -111,7 +111,7 @@ fn main() {
     support::record("recommend", &json!({"queries": several, "lines": streamed}));
 }
 
-/// Asks the router and gives back the bytes of the answer.
+/// Sends a request to the router and returns the number of bytes of the answer.
 async fn ask(router: &Router, body: &str) -> u64 {
     let request = Request::post("/rank").header("content-type", "application/json");
     let request = request.body(Body::from(body.to_owned())).expect("a request");

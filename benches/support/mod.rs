@@ -12,9 +12,9 @@ pub type Contestant<'a> = (&'a str, Box<dyn FnMut() -> u64 + 'a>);
 /// What time is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// The clock on the wall: for work on several threads.
+    /// The wall clock: for work on several threads.
     Wall,
-    /// What this thread was given of a core: the sound figure for work on one thread while others
+    /// The processor time of this thread: the sound figure for work on one thread while others
     /// use the machine.
     Thread,
     /// What all threads of this process were given together.

@@ -1,4 +1,4 @@
-//! Hands the fuzzer's bytes to the body `auth_header`; the laws it checks are told there.
+//! Passes the fuzzer's bytes to the body `auth_header` of `targets.rs`, which checks properties.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Hands the fuzzer's bytes to the body `import_safetensors`; the laws it checks are told there.
+//! Passes the fuzzer's bytes to the body `import_safetensors` of `targets.rs`, which checks properties.
 
 #![no_main]
 

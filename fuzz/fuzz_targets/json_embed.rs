@@ -1,4 +1,4 @@
-//! Hands the fuzzer's bytes to the body `json_embed`; the laws it checks are told there.
+//! Passes the fuzzer's bytes to the body `json_embed` of `targets.rs`, which checks properties.
 
 #![no_main]
 

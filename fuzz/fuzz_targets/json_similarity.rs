@@ -1,4 +1,4 @@
-//! Hands the fuzzer's bytes to the body `json_similarity`; the laws it checks are told there.
+//! Passes the fuzzer's bytes to the body `json_similarity` of `targets.rs`, which checks properties.
 
 #![no_main]
 

@@ -13,7 +13,7 @@ use crate::work::Crew;
 /// Number of texts that a thread takes at once: about a millisecond's work.
 const PER_PART: usize = 512;
 
-/// What stands in the place of the vector of a text that has none. A missing text never has one.
+/// What a text without a vector gets in its place. A missing text never has a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stand {
     /// Null, or zeros where there is no null.

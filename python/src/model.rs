@@ -100,7 +100,7 @@ impl NativeModel {
         asked.of(&self.engine)
     }
 
-    /// The measure that a question is answered by.
+    /// Returns the measure by which a question is answered.
     fn measure(&self, question: &Question) -> cognate::Measure {
         let method = question.query.method;
         question.query.measure.unwrap_or_else(|| self.engine.default_measure(method))

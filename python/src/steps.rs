@@ -20,7 +20,7 @@ use crate::dedupe::Sought;
 use crate::error::Problem;
 use crate::model::{NativeModel, of_rows};
 
-/// What a process knows of a search.
+/// The state of a search in one process.
 #[pyclass(frozen, module = "cognate_text._native")]
 pub(crate) struct Steps {
     engine: Arc<Engine>,

@@ -166,8 +166,8 @@ pub(super) struct CalibrateArgs {
     /// [default: the share in the file]
     #[arg(long, value_name = "SHARE")]
     prior: Option<f64>,
-    /// What becomes of a pair that says the opposite of each other: it is taken as unrelated, whatever
-    /// it scores, for requests with `"opposes": "drop"` [default: its score decides]
+    /// How a pair of opposed texts counts: as unrelated, whatever its score, as in requests with
+    /// `"opposes": "drop"` [default: its score decides]
     #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
     opposes: Option<OpposedPolicy>,
     /// Print the result as JSON

@@ -1,5 +1,4 @@
-//! Flags of commands that read files of records: their format, the place of texts, the share of the
-//! machine.
+//! Flags of commands that read files of records: the format, the field of texts, threads and memory.
 
 use std::ffi::OsString;
 use std::io;

@@ -143,7 +143,7 @@ export interface Deduped {
 }
 
 export interface ExplainedWord {
-  /** The token it comes from, as it was looked up. */
+  /** The token that was looked up. */
   token: string;
   /** Bytes of the text's UTF-8 that the token comes from: first and end. */
   span: [number, number];
@@ -152,7 +152,7 @@ export interface ExplainedWord {
   found: string;
   pieces: string[];
   idf: number | null;
-  /** The length of its vector. */
+  /** The length of the word's vector. */
   norm: number;
   /** What it adds to the score, where the score comes apart. */
   share: number | null;
@@ -208,7 +208,7 @@ export interface Method {
 export interface Threshold {
   method: string;
   measure: Measure;
-  /** Scores of at least this count as related. */
+  /** Lowest score that counts as related. */
   threshold: number;
   aim: string;
   precision: number;

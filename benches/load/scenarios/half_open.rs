@@ -111,7 +111,7 @@ async fn harmful(
     Ok(())
 }
 
-/// Connections in every state, and then silence on both sides without an end.
+/// Opens connections in every state, then drops all their packets in both directions for ever.
 async fn freeze(ground: &Ground, proxy: &Proxy, kept: &mut Vec<TcpStream>) -> anyhow::Result<()> {
     let small = &ground.small[1].request;
     let large = large_answer(ground);

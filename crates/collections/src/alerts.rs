@@ -88,7 +88,7 @@ pub struct Merged {
 pub struct Cursor {
     /// The time of the last reported merge.
     merges: i64,
-    /// The rank of the last alert, and the time and name of its item.
+    /// The rank of the last sent alert, and the time and id of the alert's item.
     item: Option<(u8, i64, Box<str>)>,
 }
 

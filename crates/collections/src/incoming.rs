@@ -24,7 +24,7 @@ pub struct Incoming {
     pub text: Box<str>,
     pub time: Option<Time>,
     pub attributes: Option<Attributes>,
-    /// An object whose meaning is not known here.
+    /// The caller's JSON object, which this crate does not read.
     pub data: Option<Box<RawValue>>,
     /// The event that the item belongs to, if it was matched elsewhere.
     pub event: Option<IncomingEvent>,

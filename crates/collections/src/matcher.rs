@@ -53,7 +53,8 @@ pub struct Matched {
     pub added: bool,
     /// Whether the text is too old for the collection, which does not show it.
     pub expired: bool,
-    /// Number of items that left when it was added with others; only the last of these carries it.
+    /// Number of items that were removed when this text and others were added; only the last of those added
+    /// texts has the number.
     pub left: usize,
     pub reasons: Option<Box<MatchReasons>>,
 }

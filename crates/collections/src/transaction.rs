@@ -36,7 +36,7 @@ pub(super) enum Change<I = Box<Item>> {
     },
     /// An item that is there moves to another event, and keeps its place.
     Move(Move),
-    /// Items from before this time are taken out.
+    /// Removes items from before this time.
     Expire(i64),
     /// The collection's clock is so far behind the server's from now on.
     Lag(i64),

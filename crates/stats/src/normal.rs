@@ -23,7 +23,7 @@ pub(super) fn cumulative(z: f64) -> f64 {
     0.5 * (erfc(x) - FRAC_2_SQRT_PI * exp(-x * x) * rest)
 }
 
-/// The value below which a standard normal variable lies with probability `p`: minus infinity for
+/// Returns the value below which a standard normal variable lies with probability `p`: minus infinity for
 /// `p` of 0 or less, and plus infinity for 1 or more.
 pub(super) fn quantile(p: f64) -> f64 {
     if p <= 0.0 {

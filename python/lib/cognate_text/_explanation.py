@@ -13,9 +13,9 @@ _WORDS = 40
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that a vector was found for."""
+    """A word that has a vector."""
 
-    #: The token it comes from, as it was looked up.
+    #: The token that was looked up.
     token: str
     #: Where the token stands in the text: `text[start:end]`.
     span: tuple[int, int]
@@ -27,7 +27,7 @@ class Word:
     pieces: list[str]
     #: Its inverse document frequency, where the model has one.
     idf: float | None
-    #: The length of its vector.
+    #: The length of the word's vector.
     norm: float
     #: What it adds to the score, where the score comes apart into words.
     share: float | None
@@ -63,7 +63,7 @@ class Explanation:
     """
 
     score: float
-    #: Whether a text had nothing to be scored by.
+    #: Whether a text could not be scored.
     unscored: bool
     method: str
     measure: str

@@ -1,4 +1,4 @@
-//! The training data: texts as bags of words, with the targets that the teachers give.
+//! The training data: texts as bags of words, with target vectors from the teachers.
 
 use std::path::PathBuf;
 

@@ -35,7 +35,7 @@ const BREAKS: &[char] = &[',', ';', ':', '(', ')', '–', '—', '“', '”', '
 pub(super) const EDGES: &[char] =
     &[' ', ',', '.', ';', ':', '-', '"', '\'', '(', ')', '“', '”', '‘', '’', '–', '—'];
 
-/// How many kinds of texts there are, and places of some among them.
+/// Number of kinds of texts, and the indexes of some kinds.
 pub const KINDS: usize = 6;
 pub const SENTENCES_AT: usize = 0;
 pub const SPANS_AT: usize = 2;

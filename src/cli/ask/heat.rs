@@ -20,7 +20,7 @@ const HEAT: [u8; 5] = [250, 109, 73, 37, 30];
 const SHADES: [&str; 5] = ["  ", "░░", "▒▒", "▓▓", "██"];
 const BLACK: u8 = 16;
 
-/// The text, each word on a background for its share relative to `most`.
+/// Returns the text with a background for each word, by the word's share relative to `most`.
 pub(super) fn painted(text: &str, words: &[ExplainedWord], most: f32) -> String {
     let (mut told, mut told_to) = (String::new(), 0);
     // The words of one token stay together.

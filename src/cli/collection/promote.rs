@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::collection::home::{FolderArgs, LIMITS, told};
 use crate::cli::{Failure, show};
 
-/// Longer than two of the intervals at which a writer touches its lock.
+/// How long the lock is watched: longer than two intervals between a writer's touches of its lock.
 const WATCH: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ use crate::http::request::threshold::Threshold;
 pub(in crate::cli) struct RankArgs {
     /// Name of the collection
     name: String,
-    /// The text to rank for, unless --like is given; without both --boost ranks alone
+    /// The query text, unless --like is given; without either, only --boost ranks
     #[arg(required_unless_present_any = ["like", "boost"], conflicts_with = "like")]
     query: Option<String>,
     #[command(flatten)]

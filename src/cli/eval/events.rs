@@ -66,7 +66,7 @@ pub(in crate::cli) struct EventsArgs {
     /// Maximum time between a text and its neighbours, as 30s, 15m, 24h or 7d [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
-    /// How many of the nearest are asked
+    /// Number of nearest texts that decide the event
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, 1000))]
     nearest: usize,

@@ -91,7 +91,7 @@ pub(in crate::cli) struct WeightsArgs {
     /// Labelled pairs to evaluate the weights on [default: a tenth of PAIRS, which is not trained on]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
-    /// Also write the weights as JSON; without PAIRS those that the model has, and nothing else
+    /// Also write the weights as JSON; without PAIRS, write the model's weights and train nothing
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
     /// Write one HTML page with the course of the training

@@ -110,7 +110,7 @@ pub(crate) struct ModelList {
 pub(crate) struct ModelEntry {
     /// The name by which requests choose the model.
     name: String,
-    /// Whether it is used where none is chosen.
+    /// Whether requests without a model's name use this model.
     default: bool,
     /// Sixteen hexadecimal digits that change with the model.
     fingerprint: String,
@@ -254,7 +254,7 @@ fn bound(end: f32) -> Option<f32> {
 
 refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotReady]);
 
-/// Every method: what it does, and whether the model can serve it.
+/// Lists the methods: what each does, and whether the model can serve it.
 ///
 /// A method that needs what the model lacks is listed with the reason.
 #[utoipa::path(
@@ -284,7 +284,7 @@ pub(crate) async fn methods(
 
 refusals!(ModelsRefusals: &[Code::NotReady]);
 
-/// Every model: its size, its terms, its thresholds.
+/// Lists the models: size, terms and thresholds of each.
 ///
 /// The first is the default. The fingerprint changes with the model's bytes.
 #[utoipa::path(

@@ -381,7 +381,7 @@ pub(crate) struct EmbedParameters {
     pub(crate) truncate: Option<bool>,
 }
 
-/// The vectors of texts, for a method that has them.
+/// Returns vectors of texts, for a method that has vectors.
 ///
 /// A body of `application/x-ndjson` is answered line by line: one text a line (a string or
 /// `{"id"?,"text"}`), one `{"id"?,"embedding","tokens","known"}` a line back. Blank lines have no answer.

@@ -146,7 +146,7 @@ impl Planned for Explaining<'_> {
 
 refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSupported]);
 
-/// Why two texts scored as they did: weights, cosines, and what each word adds.
+/// Explains the score of two texts: weights, cosines, and what each word adds.
 ///
 /// Where `adds_up` is true, the shares of the words sum to the score.
 #[utoipa::path(

@@ -32,7 +32,7 @@ pub(crate) struct Status {
     damaged_collections: Option<usize>,
 }
 
-/// Whether the process lives.
+/// Tells whether the process lives.
 ///
 /// It says nothing of models or load: restart a process that does not answer. Also under `/livez` and `/healthz`.
 #[utoipa::path(
@@ -47,7 +47,7 @@ pub(crate) async fn health() -> Json<Status> {
 
 refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
 
-/// Whether requests are welcome.
+/// Tells whether the server accepts requests.
 ///
 /// Models are loaded and intact, collections take changes, and the server is not stopping. Also under `/readyz`.
 #[utoipa::path(
@@ -65,7 +65,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError
     }))
 }
 
-/// Counters, gauges and histograms, as Prometheus reads them.
+/// Returns counters, gauges and histograms in Prometheus's format.
 ///
 /// Series of a route come with its first request. The page is compressed for a client that accepts it.
 #[utoipa::path(

@@ -67,7 +67,7 @@ fn swagger(_name: &str) -> Option<Cow<'static, [u8]>> {
     None
 }
 
-/// A page on which texts can be tried out.
+/// Shows a page to try out texts on.
 ///
 /// It calls the routes of this document from the browser, and shows each question as curl, Python and
 /// JavaScript.

@@ -336,7 +336,7 @@ refusals!(
     &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated]
 );
 
-/// How alike the two texts of each pair are.
+/// Scores how similar the two texts of each pair are.
 ///
 /// A body of `application/x-ndjson` is answered line by line while it is still being sent: one
 /// pair a line (`["a","b"]` or `{"id"?,"a","b"}`), one `{"id"?,"score":…}` a line back, millions of

@@ -14,7 +14,7 @@ const MANY: usize = 64;
 /// Bits of an IPv6 address that are one client's own to choose.
 const OWN_BITS: u32 = 64;
 
-/// The given percentage of all, at least 1.
+/// Returns `percent` percent of `all`, at least 1.
 pub(crate) fn share_of(all: usize, percent: usize) -> usize {
     let share = all as u128 * percent.min(100) as u128 / 100;
     usize::try_from(share).unwrap_or(all).max(1)

@@ -118,7 +118,7 @@ refusals!(
 );
 
 question! {
-    /// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
+    /// Returns vectors of texts, or scores of a sentence against others, in the Hub's format.
     ///
     /// The form of `inputs` decides: texts give vectors, `source_sentence` with `sentences` gives
     /// scores.

@@ -136,7 +136,7 @@ refusals!(OllamaRefusals in Dialect::Ollama; QUESTION, LIST, &[Code::MethodCanno
 refusals!(OllamaNotReady in Dialect::Ollama; &[Code::NotReady]);
 
 question! {
-    /// Vectors of texts, as Ollama's clients ask for them.
+    /// Returns vectors of texts in Ollama's format.
     ///
     /// `model` names a model of this server, its method behind a colon, as in `default:sif`. What only
     /// a language model has is ignored.
@@ -145,7 +145,7 @@ question! {
 }
 
 question! {
-    /// The vector of one text, as older clients of Ollama ask for it.
+    /// Returns the vector of one text in the format of older clients of Ollama.
     ///
     /// The answer has the vector under `embedding`; newer clients ask `/api/embed`.
     ollama_embeddings: "ollama" "/api/embeddings" asks VectorQuestion<'_, Prompt>;
@@ -253,7 +253,7 @@ struct OllamaModelInfo {
     context_length: usize,
 }
 
-/// A model of this server, as Ollama's clients ask for it.
+/// Describes a model of the server in Ollama's format.
 ///
 /// Clients look for the capability `embedding` and for the length of vectors.
 #[utoipa::path(
@@ -301,7 +301,7 @@ struct OllamaVersion {
     version: &'static str,
 }
 
-/// The version of this server, as Ollama's clients ask for it.
+/// Returns the server's version in Ollama's format.
 ///
 /// It is the version of cognate.
 #[utoipa::path(

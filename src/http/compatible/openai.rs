@@ -135,7 +135,7 @@ refusals!(OpenAiNotReady in Dialect::OpenAi; &[Code::NotReady]);
 refusals!(OpenAiModelRefusals in Dialect::OpenAi; &[Code::UnknownModel, Code::NotReady]);
 
 question! {
-    /// Vectors of texts, as OpenAI's clients ask for them.
+    /// Returns vectors of texts in OpenAI's format.
     ///
     /// `model` names a model of this server, its method behind a colon, as in `default:sif`.
     embeddings: "openai" "/v1/embeddings" asks VectorQuestion<'_, OpenAi>;
@@ -170,7 +170,7 @@ impl OpenAiModel {
     }
 }
 
-/// One model of this server, as OpenAI's clients ask for it.
+/// Describes a model of the server in OpenAI's format.
 ///
 /// An unknown name is answered with 404.
 #[utoipa::path(
@@ -193,7 +193,7 @@ async fn model(
     Ok(Json(OpenAiModel::new(&models.choose(id)?.name)))
 }
 
-/// The models of this server, as OpenAI's clients ask for them.
+/// Lists the server's models in OpenAI's format.
 ///
 /// Each name can be the `model` of `/v1/embeddings`.
 #[utoipa::path(

@@ -99,9 +99,9 @@ enum Form {
     Results,
     /// Infinity's form: the same fields, with documents as bare strings.
     Infinity,
-    /// `data`, as in Voyage's.
+    /// A list under `data`, as in Voyage's API.
     Data,
-    /// A bare list, as in text-embeddings-inference.
+    /// A bare list, as in text-embeddings-inference's API.
     Bare,
 }
 
@@ -342,7 +342,7 @@ const RERANK: &[Code] = &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code
 refusals!(RerankRefusals in Dialect::Rerank; QUESTION, LIST, RERANK);
 refusals!(EitherRefusals in Dialect::Rerank, Dialect::Tei; QUESTION, LIST, RERANK);
 
-/// Documents by how relevant they are to a query, as clients of Cohere, Jina and Voyage ask for them.
+/// Ranks documents for a query in the format of Cohere, Jina and Voyage.
 ///
 /// Also under `/v1/rerank`, `/v1/reranking` and `/reranking`.
 #[utoipa::path(
@@ -364,7 +364,7 @@ async fn rerank_v2(
 }
 
 question! {
-    /// Documents by how relevant they are to a query.
+    /// Ranks documents by relevance to a query.
     ///
     /// `documents` are answered as by `/v2/rerank`, `texts` as by text-embeddings-inference.
     rerank: "rerank" "/rerank" asks RerankQuestion<'_>;

@@ -182,7 +182,7 @@ refusals!(
 refusals!(TeiNotReady in Dialect::Tei; &[Code::NotReady]);
 
 question! {
-    /// Vectors of texts, as clients of text-embeddings-inference ask for them.
+    /// Returns vectors of texts in the format of text-embeddings-inference.
     ///
     /// A body of this kind is also taken at `/embed`.
     tei_embed: "tei" "/m/{model}/{method}/embed" with (
@@ -193,7 +193,7 @@ question! {
 }
 
 question! {
-    /// Scores of one text against others, as clients of text-embeddings-inference ask for them.
+    /// Returns scores of one text against others in the format of text-embeddings-inference.
     ///
     /// A body of this kind is also taken at `/similarity`.
     tei_similarity: "tei" "/m/{model}/{method}/similarity" with (

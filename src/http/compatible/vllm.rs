@@ -151,7 +151,7 @@ refusals!(
 );
 
 question! {
-    /// The scores of pairs, as vLLM's clients ask for them.
+    /// Returns the scores of pairs in vLLM's format.
     ///
     /// One text against many, or as many against as many, under the names that its versions had.
     score: "vllm" "/score" asks PairQuestion<'_, Vllm>;

@@ -121,7 +121,7 @@ refusals!(WeaviateMetaRefusals in Dialect::Weaviate; &[Code::UnknownModel, Code:
 refusals!(WeaviateRefusals in Dialect::Weaviate; QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
 question! {
-    /// Vectors of texts, as Weaviate asks for them.
+    /// Returns vectors of texts in Weaviate's format.
     ///
     /// One `text`, or many `texts`.
     weaviate_vectors: "weaviate" "/vectors" asks VectorQuestion<'_, Weaviate>;
@@ -141,9 +141,9 @@ struct WeaviateMeta {
     version: &'static str,
 }
 
-/// The model, as Weaviate asks for it.
+/// Describes the model in Weaviate's format.
 ///
-/// Weaviate asks for it at its start, and shows it.
+/// Weaviate reads the answer at its start, and shows it.
 #[utoipa::path(
     get,
     path = "/meta",

@@ -87,7 +87,7 @@ pub struct ApiError {
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
     /// Further detail for the log; never sent.
     pub cause: Option<Arc<str>>,
-    /// The dialect of the error, if the body decides it; else the route does.
+    /// The dialect of the error, if the body decides it; `None`: the route's dialect.
     pub dialect: Option<Dialect>,
 }
 

@@ -28,7 +28,7 @@ pub trait Gate: Send + Sync {
     /// Whether a request may be refused at all. Called before each request.
     fn may_refuse(&self) -> bool;
 
-    /// The answer to a request, if it is refused. Its body need not be read.
+    /// Returns the answer if the request is refused; its body is then not read.
     fn refuse(&self, request: Request<()>) -> Option<Response<Bytes>>;
 }
 

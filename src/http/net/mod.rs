@@ -19,8 +19,8 @@ use crate::http::observe::streams::EarlyEnds;
 #[derive(Clone)]
 pub struct ConnectionMetrics {
     pub open: Gauge,
-    /// How often no room was left for another connection.
+    /// Number of connections that were refused because there were too many.
     pub refused: Counter,
-    /// Connections that ended before everything was answered and read.
+    /// Number of connections that ended before everything was answered and read.
     pub ended: EarlyEnds,
 }

@@ -98,7 +98,7 @@ named! {
 }
 
 impl EndReason {
-    /// The setting that decided, if any.
+    /// Returns the name of the setting that ended the connection, if a setting did.
     fn setting(self) -> Option<&'static str> {
         match self {
             Self::HeaderTimeout => Some("header_timeout_s"),

@@ -95,7 +95,7 @@ pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
 /// The declared length of a body; refuses one that is too long.
 pub fn announced(headers: &HeaderMap, settings: &Settings) -> Result<Option<usize>, ApiError> {
     let limit = settings.body_bytes;
-    // A length that does not fit is beyond every limit.
+    // A length that does not fit into `usize` exceeds every limit.
     let length = declared(headers).map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     match length {
         Some(length) if length > limit => Err(too_large(limit, length)),

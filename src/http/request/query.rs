@@ -124,7 +124,7 @@ impl<'r> Selection<'r> {
 }
 
 impl Resolved {
-    /// This question, ranked by a fusion.
+    /// Returns this question with a fusion as its ranking.
     pub(crate) fn by(self, fused: Fused) -> Result<Self, ApiError> {
         if self.query.measure.is_some() {
             let (name, problem) = (fused.name.to_string(), FusedProblem::Measured);

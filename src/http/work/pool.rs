@@ -265,7 +265,7 @@ impl Pool {
         self.run_within(client, (deadline, GRACE), metrics, job).await
     }
 
-    /// [`Self::run`] with another time to wait for a late job.
+    /// Does what [`Self::run`] does, with another time to wait for a late job.
     pub(crate) async fn run_within<T: Send + 'static>(
         &self,
         client: &Client,

@@ -193,7 +193,7 @@ mod tests {
         let last =
             ["1970-01-01T00-00-00.999Z", "1970-01-01T00-00-01.000Z", "2030-01-02T03-04-05.678Y"];
         assert_eq!(names(), [&last[..], &["2030-01-02T03-04-05.678Z"]].concat());
-        // Set back, the clock does not take the newest away.
+        // A clock that was set back does not make the newest copy the removed one.
         let (name, _) = back_up_among(&data, &copies, 5, &AtomicBool::default()).unwrap();
         remove_older(&copies, &name, 1).unwrap();
         assert_eq!(names(), [&*name, "2030-01-02T03-04-05.678Y"]);

@@ -15,7 +15,7 @@ use crate::{
     AskedAttribute, Attribute, AttributeKind, Budget, Filter, Item, ItemSelector, MAX_ATTRIBUTES,
 };
 
-/// Fewest items of a chunk that gets columns.
+/// Minimum number of items for which a chunk gets columns.
 const MIN_ITEMS: usize = 16;
 /// Most columns of a chunk. A filter with more attributes is tested item by item.
 pub(super) const MAX_COLUMNS: usize = MAX_ATTRIBUTES + 1;

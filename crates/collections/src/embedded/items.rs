@@ -16,7 +16,7 @@ use crate::{Applied, Item, Settings};
 const TIME_BYTES: usize = 40;
 /// Unused slots of a map, for each used one, above which it is shrunk.
 const SPARE: usize = 4;
-/// Slots up to which a map is not shrunk.
+/// A map of at most this many slots is not shrunk.
 const MIN_PLACES: usize = 256;
 
 #[derive(Debug)]

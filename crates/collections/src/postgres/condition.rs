@@ -23,7 +23,7 @@ pub(super) struct Sql {
 }
 
 impl Sql {
-    /// The condition that items `i` are selected and not older than a time.
+    /// Returns the SQL condition that an item `i` is selected and not older than `oldest`.
     pub(super) fn new(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
         let mut sql = Self::default();
         sql.text.push_str("TRUE");

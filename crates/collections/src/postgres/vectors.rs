@@ -52,7 +52,7 @@ pub struct Indexed {
 
 struct Table {
     entry: Entry,
-    /// Items of lower numbers have their vectors.
+    /// All items with lower numbers have vectors.
     upto: i64,
     name: String,
 }

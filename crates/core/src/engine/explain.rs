@@ -56,7 +56,7 @@ pub struct Explanation {
     pub known: [f32; 2],
     /// Words of the first text that have a vector.
     pub one: Vec<ExplainedWord>,
-    /// Words of the other.
+    /// Words of the second text that have a vector.
     pub other: Vec<ExplainedWord>,
     /// Tokens of the first text without a known word.
     pub one_unknown: Vec<UnknownToken>,

@@ -145,7 +145,7 @@ pub trait Against: Send {
         None
     }
 
-    /// Hands memory back that preparing took, to be called at the end.
+    /// Returns to `scratch` the memory that preparing took. Call it after the last comparison.
     fn give_back(&mut self, _scratch: &mut Scratch) {}
 }
 
@@ -231,7 +231,7 @@ impl Scorer {
         }
     }
 
-    /// What the method makes of texts that several others are compared with.
+    /// Returns what the method computes once of texts that several others are compared with.
     pub(crate) fn prepared_parts<'p>(
         &self,
         many: &'p [Phrase<'p>],

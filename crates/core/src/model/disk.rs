@@ -54,7 +54,7 @@ pub trait DiskFile {
     /// Gives the new file the mode `mode`, of the file that it replaces.
     fn publish(&mut self, mode: u32) -> io::Result<()>;
 
-    /// Makes the file's bytes last.
+    /// Makes the file's bytes durable.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -95,7 +95,7 @@ impl Disk for LocalDisk {
             let path = drawn_name(directory, TEMPORARY_PREFIX)?;
             let mut options = fs::OpenOptions::new();
             let file = options.read(true).write(true).create_new(true).mode(mode).open(&path)?;
-            // Before it was locked, another run may have taken it for a leftover.
+            // Before the file was locked, another run may have removed it as a leftover.
             let locked = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
             if locked && fs::symlink_metadata(&path).is_ok() {
                 return Ok((path, file));

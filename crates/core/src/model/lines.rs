@@ -10,8 +10,8 @@ use cognate_kernels::simd;
 /// The number of no string.
 pub(crate) const EMPTY: u32 = u32::MAX;
 
-/// Most strings that lines are made of: a hundred times as many would take longer to place than a
-/// model takes to open.
+/// Maximum number of strings in lines: placing a hundred times as many would take longer than opening
+/// a model.
 const MAX: usize = 1 << 17;
 
 /// Maximum number of lines between a string's own line and the line that stores it. Few words are stored

@@ -28,7 +28,7 @@ pub struct Scale {
     pub longest: usize,
 }
 
-/// The name of an entry in the vocabulary. `whole` says that the entry, as a word, is cut into itself.
+/// Returns the name of an entry in the vocabulary. `whole`: the entry, as a word, is a single piece.
 ///
 /// An entry that begins a word but would be cut keeps its mark: a word that is looked up must not be
 /// found as such an entry.

@@ -1,5 +1,5 @@
-//! How a model's unlisted words get a vector: its rule, checked against its tensors once, when it
-//! is opened. What the rule makes of a word is the business of `phrase`.
+//! The rule by which a model's unlisted words get vectors, checked once against the model's tensors, when
+//! the model is opened. The module `phrase` applies the rule to words.
 
 use std::ops::Range;
 

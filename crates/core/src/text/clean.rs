@@ -224,7 +224,7 @@ impl Clean {
     }
 }
 
-/// Apostrophes are written `'`, wherever they stand.
+/// Turns every apostrophe into `'`, and leaves other characters as they are.
 fn written(c: char) -> char {
     if matches!(c, '\u{2019}' | '\u{2BC}') { '\'' } else { c }
 }

@@ -143,7 +143,7 @@ rules! {
         Text,
         /// One token with its `#`; digits inside stay.
         Keep,
-        /// The word without `#`, cut at `_` as any word is.
+        /// Drop `#` and cut the rest at `_`, as any word.
         Word,
         /// Cut where case or digits change: `#NewYork2020` is `new` `york` `2020`.
         Split,

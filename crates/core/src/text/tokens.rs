@@ -154,7 +154,7 @@ impl Tokens {
         part.chars().filter(|c| c.is_uppercase()).count()
     }
 
-    /// Whether the text is of ASCII alone.
+    /// Whether the text has only ASCII characters.
     pub(crate) fn is_ascii(&self) -> bool {
         self.written.is_ascii()
     }

@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(bursts(&times(&[(-1440, 2), (0, 30)])), [11]);
         // Five in the hour before: fifteen are needed.
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 5), (70, 20)])), [20]);
-        // As many every hour, and then again more.
+        // The same number of texts every hour is no burst; more texts later are.
         assert_eq!(bursts(&times(&[(0, 20), (60, 20), (120, 20)])), [] as [usize; 0]);
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 12), (1440, 12)])), [10, 22]);
         // A late text within a burst neither ends it nor begins another.

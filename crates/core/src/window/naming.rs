@@ -190,7 +190,7 @@ pub fn names<'e>(event: &'e TermCounts, all: &TermCounts, most: usize) -> Vec<&'
     names
 }
 
-/// The place of the text most like the mean of all; 0 where none has a vector.
+/// Returns the index of the text most similar to the mean of all; 0 if no text has a vector.
 pub fn central<T: AsRef<str>>(engine: &Engine, texts: &[T]) -> Result<usize, QueryError> {
     let vectors = likeness::vectors(engine, texts)?;
     let mean = likeness::sum(&vectors);

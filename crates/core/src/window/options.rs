@@ -12,7 +12,7 @@ pub const NO_SECOND: &str = "none";
 /// Largest window of one process: its vectors alone are a gigabyte for each million texts and 256
 /// dimensions.
 pub const MAX_LAST: usize = 10_000_000;
-/// The largest number of nearest texts that can be asked for, and of votes.
+/// Maximum of the options `nearest` and `votes`.
 pub const MAX_NEAREST: usize = 1000;
 
 /// Options of a stream; those that are left out are as [`usual`] has them for the preset.

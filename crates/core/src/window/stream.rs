@@ -34,7 +34,7 @@ pub struct Settings {
 pub struct Reasons<'f> {
     /// Its nearest as they were asked, the best first: by the second method where there is one.
     pub nearest: &'f [Near],
-    /// The events that it might have joined, in the order of their nearest texts.
+    /// The events that the text might have joined, in the order of their nearest texts.
     pub considered: &'f [Considered],
     event_of: &'f dyn Fn(u64) -> Option<u64>,
     words: &'f dyn Fn() -> Vec<Box<str>>,
@@ -237,7 +237,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         Ok(())
     }
 
-    /// Takes in a text whose event is known.
+    /// Adds a text whose event is already known.
     pub fn remember(&mut self, item: Item<'_>, event: u64) -> Result<(), QueryError> {
         let vectors = self.vectors(&[item])?;
         for entry in entries(&[item], &vectors) {

@@ -48,8 +48,8 @@ pub fn html(report: &EventsReport) -> String {
     page.finish()
 }
 
-/// A table of a contender's settings: a row per threshold, a column per number of votes, for the
-/// chosen centre.
+/// Adds a table of a contender's settings: a row for each threshold, a column for each number of votes,
+/// for the chosen centre.
 fn settings(page: &mut Page, result: &EventsResult) {
     let EventsResult { name, rule, grid, .. } = result;
     page.put(format!("<h3>{}</h3>", escaped(name)));

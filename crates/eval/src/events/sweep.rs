@@ -24,7 +24,7 @@ use crate::events::{PreparedStream, file_name, worth};
 
 /// Texts that are followed at a time.
 const TOGETHER: usize = 4096;
-/// Thresholds on either side of the default, and their distance.
+/// Number of thresholds that are tried on either side of the default.
 const AROUND: i16 = 4;
 const STEP: f32 = 0.03;
 

@@ -286,7 +286,7 @@ impl Records {
         }
     }
 
-    /// Drops a record whose cells cannot be read.
+    /// Skips a record whose cells cannot be read.
     fn pass_over(&mut self) {
         self.passable = true;
         self.cutter = Cutter::new(self.format);

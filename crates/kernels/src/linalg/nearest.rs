@@ -95,7 +95,7 @@ fn tile_products(rows: [&[f32]; TILE], components: &[[f32; LANES]]) -> [[f32; LA
     sums
 }
 
-/// The squared distance of two rows: sixteen sums side by side, added in fixed order.
+/// Returns the squared distance of two rows: sixteen parallel sums, added in a fixed order.
 pub(super) fn squared_distance(x: &[f32], y: &[f32]) -> f32 {
     let mut sums = [0.0; 16];
     let (x, y) = (x.chunks_exact(16), y.chunks_exact(16));

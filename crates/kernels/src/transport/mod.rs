@@ -283,7 +283,7 @@ impl Side {
         self.total = self.masses.iter().sum();
     }
 
-    /// The words and their shares of the total, before the masses are spread.
+    /// Returns each word and its share of the total, before the masses are spread.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let total = self.total as f64;
         let words = self.words.iter().map(|&word| word as usize);

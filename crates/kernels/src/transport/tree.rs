@@ -5,7 +5,7 @@
 //! parent is stored at the node. Prices satisfy `price(row) + price(column) = cost` in every cell
 //! of the tree.
 
-/// The parent of the root, and the end of a list of children.
+/// Stands for the root's missing parent, and ends a list of children.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A rooted spanning tree over the rows and columns of a cost matrix.
@@ -52,7 +52,7 @@ impl Tree {
         })
     }
 
-    /// Hangs a node without a parent below another, with the flow of the cell between them.
+    /// Makes `parent` the parent of a node that has none; `flow` is the flow of the cell between them.
     pub(super) fn attach(&mut self, child: usize, parent: usize, flow: u128) {
         let sibling = self.nodes[parent].first_child;
         if sibling != NONE {

@@ -29,7 +29,7 @@ pub struct Buckets {
     centres: Vec<(usize, Rows)>,
 }
 
-/// What [`Buckets`] are made of as plain numbers, to be sent to other machines.
+/// The centres of [`Buckets`] as plain numbers, which can be sent to other machines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Centres {
     pub cells: Vec<f32>,

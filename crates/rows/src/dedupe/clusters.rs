@@ -170,8 +170,8 @@ impl Clusters {
     }
 }
 
-/// For each of this many distinct texts the number of its representative (itself, if it is one),
-/// and its score with it; matches may be in any order.
+/// Returns for each of `texts` distinct texts the number of its representative (the text itself, if it is
+/// one) and its score with it; matches may be in any order.
 pub fn stand_for(texts: u32, found: &[Match]) -> io::Result<Vec<(u32, f32)>> {
     // No folder is needed: everything stays in memory.
     let mut matches = Sorter::new(PathBuf::new(), usize::MAX);

@@ -27,9 +27,9 @@ pub struct Judge<'e> {
     pub(super) query: Query,
     /// By which no pair scores less, and sooner, if there is such a method.
     unopposed: Option<Query>,
-    /// By which words are compared beside, if they are.
+    /// The query by which words are compared in addition to vectors, if they are.
     copies: Option<Query>,
-    /// None if words alone are compared.
+    /// The query for vectors; `None` if only words are compared.
     vectors: Option<Query>,
     /// Dimensions of the vectors; 0 if only words are compared.
     pub(super) dims: usize,

@@ -30,7 +30,7 @@ const KEYS_SHARE: usize = 4;
 
 pub(super) struct SearchResult<'e> {
     pub(super) judge: Judge<'e>,
-    /// For each text, the number of the first one with the same tokens.
+    /// For each text, the number of the first text with the same tokens.
     pub(super) firsts: Vec<u32>,
     pub(super) clusters: Clusters,
     /// The counts of the report; the time is filled in by the caller.

@@ -167,7 +167,7 @@ impl Output {
     }
 }
 
-/// BLAKE3 of the last bytes before this length.
+/// Returns the BLAKE3 of the last [`TAIL_BYTES`] of a file's first `bytes` bytes.
 fn tail(file: &File, bytes: u64) -> std::io::Result<String> {
     let length = bytes.min(TAIL_BYTES);
     let mut last = vec![0; length as usize];

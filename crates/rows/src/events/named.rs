@@ -52,7 +52,7 @@ impl<E: Deref<Target = Engine>> NamedStream<E> {
         &self.stream
     }
 
-    /// Decides the event of each text, in order, as if each had come alone.
+    /// Decides the event of each text, in order, with the results of single calls for each text.
     pub fn follow(
         &mut self,
         texts: &[(Item<'_>, Option<&str>)],

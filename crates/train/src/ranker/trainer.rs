@@ -106,7 +106,7 @@ impl Run<'_> {
         Ok(Course { epochs: position.epochs, best, resumed_at, seconds })
     }
 
-    /// Mean average precision and mean precision at 30 of the validation queries.
+    /// Returns mean average precision and mean precision at 30 of the validation queries.
     fn judge(&self, state: &mut State) -> Result<[f64; 2], TrainError> {
         let mut sums = [0.0; 2];
         for (topic, examples) in &self.data.judges {

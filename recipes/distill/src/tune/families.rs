@@ -211,7 +211,7 @@ impl Maker<'_> {
         text
     }
 
-    /// Moves the end of the text before its beginning.
+    /// Moves the last words of the text to its beginning.
     fn turned(&mut self, mut text: Vec<String>) -> Vec<String> {
         if text.len() > 1 {
             let begin = 1 + self.random.below(text.len() - 1);

@@ -70,7 +70,7 @@ pub(super) fn families(
 }
 
 impl Tuning<'_> {
-    /// Tunes on all families once. `said` has the teachers' vectors of their texts.
+    /// Tunes on all families once. `said` holds the teachers' vectors of the families' texts.
     pub(super) fn go(
         &self,
         student: &mut Student,

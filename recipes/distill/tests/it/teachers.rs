@@ -82,7 +82,7 @@ fn a_text_has_one_vector_whatever_stands_beside_it() {
     assert!(rows[2].iter().any(|number| *number != f16::ZERO));
 }
 
-/// What is wrong with a folder after a change to it.
+/// Changes a folder and returns the message with which it is then refused.
 fn refusal(change: impl FnOnce(&Path)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = toy::write(folder.path(), "bert", "mean_tokens");

@@ -232,7 +232,7 @@ impl<'a> Entry<'a> {
 
 refusals!(StreamRefusals: &[Code::InvalidField, Code::OutOfRange, Code::UnknownModel], COLLECTION);
 
-/// Alerts of a collection's events as they come to be: begun, grown, bursting, merged.
+/// Streams alerts when events of a collection begin, grow, burst or merge.
 ///
 /// Server-sent events for `Accept: text/event-stream`, else a line of JSON each. A client that comes back
 /// with the last `id` that it got gets the alerts after it, also after a restart of the server.

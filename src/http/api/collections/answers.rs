@@ -1,4 +1,4 @@
-//! The answers about collections and their items.
+//! Answers that describe collections and their items.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +49,7 @@ pub(super) struct CollectionEntry {
     /// Most items: of more the oldest leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_items: Option<usize>,
-    /// Items whose time is further back than this leave.
+    /// Items whose time is further back than this are removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<String>,
 }
@@ -246,9 +246,9 @@ struct AskedEntry<'m> {
 struct ConsideredEntry<'m> {
     /// The id.
     event: &'m str,
-    /// The mean of its votes less `step`: below `threshold` the text does not join it.
+    /// The mean of the event's votes less `step`; below `threshold` the text does not join the event.
     score: f32,
-    /// How many of its items spoke for it.
+    /// Number of the event's items whose scores make up the mean.
     votes: usize,
     /// How many of its items were to speak for it: one that is not among the nearest counts nothing.
     wanted: usize,
@@ -296,7 +296,7 @@ impl<'m> MatchedEntry<'m> {
 
 refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
-/// Every collection that the key reaches, by name.
+/// Lists the collections that the key may reach, by name.
 ///
 /// Each with its settings, its items and the memory that they take.
 #[utoipa::path(

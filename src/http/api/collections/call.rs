@@ -514,7 +514,7 @@ impl From<ChooseError> for MatchRefusal {
     }
 }
 
-/// The error of texts of a list that cannot be matched; `place` gives an item's index in the body.
+/// Turns the refusal of a list of texts into an error; `place` returns an item's index in the body.
 pub(crate) fn of_match(refusal: MatchRefusal, place: impl Fn(usize) -> usize) -> ApiError {
     let at = |index| Pointer::from("/items").index(place(index));
     match refusal {

@@ -68,7 +68,7 @@ struct EventPath {
     id: String,
 }
 
-/// An event of a collection, by the items that are there now.
+/// An event of a collection, computed from the items that the collection has now.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventEntry<'i> {
     /// The item that it began with, which may have left.
@@ -253,7 +253,7 @@ refusals!(
     &[Code::EmptyText, Code::TextTooLong, Code::NonFiniteScore]
 );
 
-/// The events of a collection: the events of the texts that were matched.
+/// Lists the events of a collection: the events of the texts that were matched.
 ///
 /// An event consists of its items that the collection has now, so it ends when the last of them
 /// leaves. Items that were not matched belong to none.
@@ -335,7 +335,7 @@ pub(crate) struct EventParameters {
     offset: Option<usize>,
 }
 
-/// An event of a collection, with its items by time.
+/// Returns an event of a collection, with its items by time.
 ///
 /// Items that were matched into the event, or moved there, a page at a time.
 #[utoipa::path(
@@ -437,7 +437,7 @@ pub(crate) struct SimilarParameters {
     limit: Option<usize>,
 }
 
-/// The events most like this event, which may be the same.
+/// Lists the events most similar to an event, which may be the same event.
 ///
 /// The `score` is that by which texts of the smaller event would join the larger. Nothing is changed; `merge`
 /// joins them.
@@ -536,7 +536,7 @@ pub(crate) async fn merge(
     page.answer(call, collection, into).await
 }
 
-/// Splits an event: some of its items become an event of their own, which is answered.
+/// Splits an event: some of its items become a new event, which is returned.
 ///
 /// It is called by the first of them whose name no other event has. Items keep their places, so that later
 /// texts join by what the events are then. Needs a key of the scope `collection`, where keys are set.
@@ -571,7 +571,7 @@ pub(crate) async fn split(
 
 refusals!(DeleteRefusals: &[Code::CollectionFull, Code::TooMuchWork], WRITE, COLLECTION);
 
-/// Takes an event out of a collection: all items that belong to it.
+/// Removes an event from a collection: all items that belong to the event.
 ///
 /// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(

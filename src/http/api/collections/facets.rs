@@ -97,7 +97,7 @@ refusals!(
     &[Code::InvalidField, Code::OutOfRange, Code::ResponseTooLarge, Code::TooMuchWork], COLLECTION
 );
 
-/// How many items have each value of some attributes, the most frequent first.
+/// Counts the items that have each value of some attributes, the most frequent first.
 ///
 /// Of the items that a filter, an event or a span of time selects; all of them without one.
 #[utoipa::path(

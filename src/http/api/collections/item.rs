@@ -53,7 +53,7 @@ refusals!(
     &[Code::ResponseTooLarge, Code::TooMuchWork]
 );
 
-/// An item of a collection.
+/// Returns an item of a collection.
 ///
 /// With `explain=true` and the settings of a match the answer says why the item has its event: the nearest
 /// items before it, their events, and the words that it shares. `add` and `replace` have no effect.
@@ -234,7 +234,7 @@ pub(crate) async fn patch(
 
 refusals!(DeleteRefusals: WRITE, COLLECTION);
 
-/// Takes an item out of a collection.
+/// Removes an item from a collection.
 ///
 /// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(

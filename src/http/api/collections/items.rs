@@ -195,7 +195,7 @@ refusals!(
     &[Code::InvalidField, Code::OutOfRange, Code::ResponseTooLarge, Code::TooMuchWork], COLLECTION
 );
 
-/// The items of a collection, in the order in which they were added.
+/// Lists the items of a collection, in the order in which they were added.
 ///
 /// A page of those that a filter, an event or a span of time selects; all of them without one.
 #[utoipa::path(
@@ -244,7 +244,7 @@ pub(crate) struct DeleteParameters {
 
 refusals!(DeleteRefusals: &[Code::InvalidField, Code::TooMuchWork], WRITE, COLLECTION);
 
-/// Takes items out of a collection: those that `GET` with the same parameters lists, all of them or none.
+/// Removes from a collection all items that `GET` with the same parameters lists, or none.
 ///
 /// Without a filter, an event or `within` it needs `all=true`. Needs a key of the scope `collection`,
 /// where keys are set.

@@ -47,7 +47,7 @@ use crate::http::work::unsent::Answer;
 const MATCHED_BYTES: usize = 80;
 /// Bytes of the words that are returned as reasons.
 const WORDS_BYTES: usize = 256;
-/// Bytes of a near item besides its score.
+/// Bytes that an answer adds around the score of a near item.
 const NEAR_BYTES: usize = 24;
 
 /// The body of `POST /collections/{name}/match`.
@@ -101,7 +101,7 @@ pub(crate) struct MatchRequest<'b> {
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
     /// it another text under such a name is refused.
     replace: Option<bool>,
-    /// The items that texts are matched against, as `/rank` has it; it must admit those that are added.
+    /// A filter, as in `/rank`, of the items that texts are matched against; it must admit the added texts.
     #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     filter: Option<&'b RawValue>,
@@ -315,7 +315,7 @@ refusals!(
     WRITE, COLLECTION
 );
 
-/// For each text in turn its nearest items before it and its event; then it is added.
+/// Finds for each text in turn the nearest earlier items and its event, then adds the text.
 ///
 /// What is found is what `cognate events` finds: the nearest among the last items by the cosine of their
 /// vectors, exactly, scored once more by a second method; the text joins the event that they speak for,

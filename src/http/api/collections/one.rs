@@ -58,7 +58,7 @@ pub(crate) struct SetParameters {
 
 refusals!(SetRefusals: BODY, &[Code::CollectionFull, Code::WouldDrop], WRITE);
 
-/// Makes a collection, or changes what the one of this name keeps.
+/// Creates a collection, or changes the settings of the existing one.
 ///
 /// What the body does not name stays, so that `{}` changes nothing; `null` takes a bound away. What would
 /// delete items is refused and tells how many, unless `drop=true` says that they may go.
@@ -107,7 +107,7 @@ pub(crate) async fn set(
 
 refusals!(LookRefusals: COLLECTION);
 
-/// A collection: its settings, and how large it is.
+/// Describes a collection: its settings, and how large it is.
 ///
 /// What its items take in memory, and on the disk where they are kept there.
 #[utoipa::path(
@@ -127,7 +127,7 @@ pub(crate) async fn look(Named { call, collection, .. }: Named) -> Result<Respon
 
 refusals!(DeleteRefusals: WRITE, COLLECTION);
 
-/// Deletes a collection with its items, and answers what it was.
+/// Deletes a collection with its items, and returns what it was.
 ///
 /// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(

@@ -64,7 +64,7 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unlike_missing: &'r [usize],
-        /// Places of disliked texts that are ids of items.
+        /// Indexes of the disliked texts that are ids of items.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unlike_is_id: &'r [usize],
@@ -87,7 +87,7 @@ enveloped! {
     }
 }
 
-/// The items for one of several queries.
+/// The results of one of several queries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ItemResults<'r> {
     /// Best first.

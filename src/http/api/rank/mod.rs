@@ -38,7 +38,7 @@ refusals!(
     &[Code::UnknownItem, Code::Forbidden, Code::DatabaseUnavailable]
 );
 
-/// Candidates by how alike they are to a query, best first.
+/// Ranks candidates by similarity to a query, best first.
 ///
 /// In the place of `query` may stand `queries`, and the answer has `rankings` in the place of `results`;
 /// or `like` with `unlike`. `exclude`, `collapse` and `diversify` say what is left out of the results,

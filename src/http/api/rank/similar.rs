@@ -97,7 +97,7 @@ refusals!(
     &[Code::TooManyTokens, Code::TextTooLong]
 );
 
-/// The items most like one.
+/// Lists the items most similar to an item.
 ///
 /// What `POST /rank` answers for this item as the only one under `like`, bit for bit. The answer has an `ETag`:
 /// where `If-None-Match` names it, 304 comes without a body.

@@ -1,5 +1,5 @@
-//! A process is killed while it rewrites its log: all that it acknowledged is there, and the next
-//! one removes what is left of the copy.
+//! Kills a process that rewrites its log: all acknowledged changes are there, and the next process
+//! removes the unfinished copy.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

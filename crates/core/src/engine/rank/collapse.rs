@@ -101,7 +101,7 @@ impl Fold {
 }
 
 impl Panel<'_> {
-    /// The texts from an index on whose similarity to a text is at least `least`, with the
+    /// Returns the texts, from an index on, whose similarity to `one` is at least `least`, with their
     /// similarity.
     fn alike(
         &self,

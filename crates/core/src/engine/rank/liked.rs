@@ -92,7 +92,7 @@ impl Default for Likes<'_> {
     }
 }
 
-/// Indices of the liked and disliked texts that have nothing to be scored by.
+/// Indices of the liked and of the disliked texts that cannot be scored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnscoredLikes {
     /// Indices of liked texts.

@@ -60,8 +60,8 @@ impl<'e> Panel<'e> {
         }
     }
 
-    /// Data that the method makes once from texts that `others` texts are compared with; `None` if
-    /// it would be used only once.
+    /// Returns what the method computes once of texts that several others are compared with; `None` if it
+    /// would be used only once.
     pub(super) fn prepared_parts<'p>(
         &self,
         phrases: &'p [Phrase<'p>],
@@ -129,7 +129,7 @@ impl<'e> Panel<'e> {
 }
 
 impl Visitor<'_> {
-    /// Scores it against the texts of a panel from an index on.
+    /// Scores the visitor against the texts of a panel, from an index on.
     pub(super) fn score(
         &mut self,
         panel: &Panel<'_>,

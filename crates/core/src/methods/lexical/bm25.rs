@@ -27,7 +27,7 @@ pub(crate) const INFO: Info = Info {
 
 /// Saturation: how soon further occurrences of a token stop adding.
 const K1: f64 = 0.9;
-/// The influence of the length.
+/// The influence of a text's length on its score.
 const B: f64 = 0.4;
 
 const COST: Cost = Cost { pair: tokens, candidate: tokens, bound: None };

@@ -40,7 +40,7 @@ pub(crate) fn load(model: &Model) -> Loaded {
 pub struct QueryLikelihood;
 
 impl QueryLikelihood {
-    /// Query likelihood by a model's counts, if it has any.
+    /// Loads the method with the model's counts; refuses a model without counts.
     pub fn new(model: &Model) -> Result<Self, Unavailable> {
         collection::need_occurrences(model).map(|()| Self)
     }

@@ -390,7 +390,7 @@ impl List {
     }
 }
 
-/// What the letters of a word say of it, as in a row.
+/// Returns the flags that a word's letters imply, as a row of the list has them.
 fn of_letters(word: &[u8]) -> u32 {
     // Most words, known at once.
     if word.len() > 4 && word.iter().all(u8::is_ascii_lowercase) {

@@ -228,8 +228,8 @@ impl Pair<'_> {
         self.names.list.known(token.known)
     }
 
-    /// The cosine of a token of the one text and one of the other by their rows or those of their
-    /// stems.
+    /// Returns the cosine of a token of the one text and a token of the other: of their rows, or of their
+    /// stems' rows.
     fn cosine(&self, [i, j]: [usize; 2]) -> Option<f32> {
         if self.is_part([i, j]) {
             return None;

@@ -67,7 +67,7 @@ impl Signs {
         self.negators.len() % 2 == 1
     }
 
-    /// Whether it has a word among those that have opposites.
+    /// Whether `word` is among the text's words that have opposites.
     pub(super) fn has_opposable(&self, word: WordId) -> bool {
         self.opposable.iter().any(|&(_, own)| own == word)
     }

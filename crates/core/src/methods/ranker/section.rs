@@ -63,7 +63,7 @@ pub struct Settings {
     /// The weight of query likelihood beside the network's score.
     #[serde(default)]
     pub alpha: f64,
-    /// A record of the training, for people.
+    /// A record of the training for human readers; no program reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained: Option<serde_json::Map<String, serde_json::Value>>,
 }
@@ -116,7 +116,7 @@ impl Shape {
         if self.encoder == Encoder::Bicnn { 2 } else { 3 }
     }
 
-    /// Every tensor of the section, with its shape.
+    /// Returns the name and the shape of every tensor of the section.
     pub fn tensors(&self) -> Vec<(&'static str, Vec<usize>)> {
         let Self { dims: d, kernel: k, filters: f, hidden: h, joint: j, .. } = *self;
         let mut tensors = vec![

@@ -152,7 +152,7 @@ enum Pool {
 }
 
 impl Pool {
-    /// Pools products in the order of the bag, so that the order of the text does not show.
+    /// Pools products in the order of the bag, so that the order of the text changes no bit.
     fn over(self, products: impl ExactSizeIterator<Item = f32>) -> f64 {
         let words = products.len() as f64;
         let products = products.map(f64::from);

@@ -191,7 +191,7 @@ impl Side {
     }
 }
 
-/// `above / below`, 0 where `below` is: a word without length has no partner, itself included.
+/// Returns `above / below`, or 0 if `below` is 0: a word whose vector has length 0 has no partner.
 fn positive_ratio(above: f64, below: f64) -> f64 {
     if below > 0.0 { above / below } else { 0.0 }
 }

@@ -78,7 +78,7 @@ impl<'t> Pairing<'t> {
         drawn
     }
 
-    /// As many non-related pairs as `related` has, or fewer if the tweets do not allow more.
+    /// Draws as many non-related pairs as `related` has, or fewer if the tweets do not allow more.
     pub(super) fn non_related(
         &mut self,
         related: &[[u32; 2]],
