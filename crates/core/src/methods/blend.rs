@@ -98,8 +98,8 @@ impl<S: Compare + 'static> Compare for Blend<S> {
         Prepared { method: self, sets: self.sets.against(one, scratch), vector }
     }
 
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
-        self.sets.fill(many, parts, scratch);
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.sets.make_parts(many, parts, scratch);
         let dims = many.first().map_or(0, |text| text.model().dims());
         parts.vectors = std::mem::take(&mut scratch.prepared_vectors);
         parts.vectors.clear();

@@ -62,7 +62,13 @@ pub trait Compare: Send + Sync {
     }
 
     /// Adds to `parts`, for each text, what every comparison with it would otherwise compute again.
-    fn fill<'p>(&self, _many: &'p [Phrase<'p>], _parts: &mut Parts<'p>, _scratch: &mut Scratch) {}
+    fn make_parts<'p>(
+        &self,
+        _many: &'p [Phrase<'p>],
+        _parts: &mut Parts<'p>,
+        _scratch: &mut Scratch,
+    ) {
+    }
 }
 
 /// Maximum number of floats whose memory `prepared_vectors` keeps: 1 MiB.
@@ -165,8 +171,8 @@ pub trait DynCompare: Send + Sync {
     /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
 
-    /// Calls [`Compare::fill`].
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch);
+    /// Calls [`Compare::make_parts`].
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch);
 }
 
 impl<M: Compare> DynCompare for M {
@@ -187,8 +193,8 @@ impl<M: Compare> DynCompare for M {
         Compare::polarity(self)
     }
 
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
-        Compare::fill(self, many, parts, scratch);
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        Compare::make_parts(self, many, parts, scratch);
     }
 }
 
@@ -239,7 +245,7 @@ impl Scorer {
     ) -> Parts<'p> {
         let mut parts = Parts::default();
         if let Self::Compare(method) = self {
-            method.fill(many, &mut parts, scratch);
+            method.make_parts(many, &mut parts, scratch);
         }
         parts
     }

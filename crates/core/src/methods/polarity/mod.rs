@@ -389,8 +389,8 @@ impl Compare for PolarityBlend {
         Some(&self.polarity)
     }
 
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
-        self.plain.fill(many, parts, scratch);
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.plain.make_parts(many, parts, scratch);
         parts.signs.extend(many.iter().map(|text| {
             let mut signs = Read::default();
             signs.0.read(&self.polarity.table, text);

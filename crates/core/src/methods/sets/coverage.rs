@@ -263,7 +263,7 @@ impl Compare for Coverage {
         Prepared { method: self, one, many: None }
     }
 
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
         let Scratch { products, coverage: Buffers { work, left, .. }, .. } = scratch;
         parts.coverage.extend(many.iter().map(|text| {
             let memory = left.pop().unwrap_or_default();

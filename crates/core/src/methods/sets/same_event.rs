@@ -98,8 +98,8 @@ impl Compare for SameEvent {
         Prepared { weights: self.weights, tokens, covering: self.coverage.against(one, scratch) }
     }
 
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
-        self.coverage.fill(many, parts, scratch);
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+        self.coverage.make_parts(many, parts, scratch);
     }
 }
 

@@ -122,7 +122,7 @@ impl Compare for Dynamax {
         Prepared { method: self, one, many: None }
     }
 
-    fn fill<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
+    fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
         parts.memberships.extend(many.iter().map(|text| {
             let mut own = Vec::new();
             // Of others all products are taken at once.
