@@ -32,7 +32,7 @@ pub struct Item {
     pub time: i64,
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
-    /// An object whose meaning is not known here.
+    /// The caller's JSON object, which this crate does not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
     /// The event that it belongs to, if events were asked for.

@@ -141,7 +141,7 @@ pub(crate) struct ThresholdEntry {
     method: &'static str,
     /// The measure.
     measure: &'static str,
-    /// Scores of at least this count as related.
+    /// Lowest score that counts as related.
     threshold: f64,
     /// The aim for which the threshold was chosen.
     aim: String,

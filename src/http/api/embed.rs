@@ -45,7 +45,7 @@ pub struct EmbedRequest<'b> {
     /// What stands in the place of the vector of a text that has none: empty, too long, or without a
     /// known word.
     pub(crate) unknown: Option<UnknownVector>,
-    /// Cut a text that is too long rather than refuse it.
+    /// Whether to cut a text that is too long instead of refusing it.
     pub(crate) truncate: Option<bool>,
     /// What only other dialects ask for.
     #[serde(skip)]

@@ -49,7 +49,7 @@ pub(crate) struct ExplainRequest<'b> {
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
     oov: Option<OovPolicy>,
-    /// Cut a text that is too long rather than refuse it.
+    /// Whether to cut a text that is too long instead of refusing it.
     truncate: Option<bool>,
 }
 

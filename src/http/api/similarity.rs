@@ -67,7 +67,7 @@ pub struct SimilarityRequest<'b> {
     threshold: Option<Threshold>,
 }
 
-/// The settings of a body of lines, which have no other place.
+/// Query parameters of a request whose body is lines: such a body has no place for settings.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -49,7 +49,7 @@ pub(super) struct OllamaEmbedRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Texts<'b>)]
     input: Input<'b>,
-    /// Cut a text that is too long, as is done unless this is false.
+    /// Whether to cut a text that is too long; default: `true`.
     truncate: Option<bool>,
     /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
     dimensions: Option<Whole>,

@@ -39,7 +39,7 @@ pub(super) struct OpenAiRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = crate::http::request::fields::Texts<'b>)]
     input: Input<'b>,
-    /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
+    /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,

@@ -77,7 +77,7 @@ pub(super) struct RerankRequest<'b> {
     top_k: Option<Option<Whole>>,
     /// Voyage's name of `truncate`.
     truncation: Option<Truncate>,
-    /// Cut a text that is too long, as is done unless this is false.
+    /// Whether to cut a text that is too long; default: `true`.
     truncate: Option<Truncate>,
     /// Repeat each result's text.
     return_documents: Option<bool>,

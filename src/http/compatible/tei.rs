@@ -55,7 +55,7 @@ pub(super) struct TeiEmbedRequest<'b> {
     inputs: Input<'b>,
     /// Give every vector length 1, as is done unless this is false.
     pub(super) normalize: Option<bool>,
-    /// Cut a text that is too long, as is done unless this is false.
+    /// Whether to cut a text that is too long; default: `true`.
     truncate: Option<Truncate>,
     /// Number of a vector's first numbers to return; 0: all.
     dimensions: Option<Whole>,
@@ -116,7 +116,7 @@ pub(super) struct Sentences<'b> {
 /// How they are compared.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Parameters {
-    /// Cut a text that is too long, as is done unless this is false.
+    /// Whether to cut a text that is too long; default: `true`.
     truncate: Option<Truncate>,
 }
 

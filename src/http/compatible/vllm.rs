@@ -55,7 +55,7 @@ pub(super) struct ScoreRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     data_2: Option<Input<'b>>,
-    /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
+    /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,

@@ -56,7 +56,7 @@ pub(super) struct WeaviateRequest<'b> {
 /// How the vectors are wanted.
 #[derive(Debug, Deserialize, ToSchema)]
 struct WeaviateConfig {
-    /// How many of a vector's first numbers are wanted, 0 for all.
+    /// Number of a vector's first numbers to return; 0: all.
     dimensions: Option<Whole>,
 }
 

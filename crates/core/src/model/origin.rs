@@ -57,7 +57,7 @@ impl Origin {
         Self { file, size: found.size(), seen, damaged: AtomicBool::new(false) }
     }
 
-    /// Whether nobody wrote to the file since it was opened or last looked at.
+    /// Whether the file is unchanged since it was opened or last checked.
     pub(super) fn untouched(&self) -> bool {
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         self.identity().is_ok_and(|now| now == seen)

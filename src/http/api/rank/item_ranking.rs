@@ -111,7 +111,7 @@ pub(super) struct RankedItem<'r> {
     id: &'r str,
     /// The score.
     score: f32,
-    /// With `coverage`, the share of its tokens that the model lists.
+    /// With `coverage`, the share of the candidate's tokens that the model lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<f32>,
     /// The text, with `return_text`.

@@ -106,10 +106,10 @@ pub struct RankRequest<'b> {
     /// Repeat each result's text.
     pub(crate) return_text: Option<bool>,
     pub(crate) oov: Option<OovPolicy>,
-    /// Cut a text that is too long rather than refuse it.
+    /// Whether to cut a text that is too long instead of refusing it.
     pub(crate) truncate: Option<bool>,
-    /// Also return which share of each text's tokens the model lists, by their stem or a part at
-    /// least.
+    /// Whether to return, for each text, the share of tokens that the model lists, or whose stem or part it
+    /// lists.
     pub(crate) coverage: Option<bool>,
     /// The least share of known words of a query or a liked text, as `query_known` tells it: one that has
     /// fewer is taken for one without a known word, so that it ranks nothing.

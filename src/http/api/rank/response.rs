@@ -16,7 +16,7 @@ enveloped! {
     pub(crate) struct RankResponse<'r> {
         /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
         results: Vec<RankedCandidate<'r>>,
-        /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
+        /// Indexes of the candidates that cannot be scored; all candidates if the query has no known word.
         unscored: &'r [usize],
         /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -114,7 +114,7 @@ pub(crate) struct RankedCandidate<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     duplicates: Vec<DuplicateCandidate<'r>>,
-    /// With `explain` and `like`, the place of the liked text that it is most like, weights included.
+    /// With `explain` and `like`, the index of the liked text that the item is most like, weights included.
     #[serde(skip_serializing_if = "Option::is_none")]
     like: Option<usize>,
     /// With `explain`, the words with the largest shares of its score, boost aside, with the query, or
