@@ -20,11 +20,11 @@ pub struct TopQuery<'b> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Several {
-    /// As many of the best for each text: a ranking each.
+    /// A ranking for each text.
     Each,
-    /// Those with the highest of the weighted scores.
+    /// The items whose best weighted score is highest.
     Best,
-    /// Those with the highest sum of the weighted scores.
+    /// The items whose sum of weighted scores is highest.
     Sum,
 }
 

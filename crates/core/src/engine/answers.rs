@@ -72,7 +72,7 @@ pub struct Embeddings {
     pub reasons: Vec<Reason>,
     /// Texts that were cut short.
     pub truncated: Vec<usize>,
-    /// What was read.
+    /// Counts of the texts and words that were read.
     pub counts: Counts,
 }
 
@@ -120,7 +120,7 @@ pub struct Scores {
     pub related: Vec<bool>,
     /// The measure that scored.
     pub measure: Measure,
-    /// What was read.
+    /// Counts of the texts and words that were read.
     pub counts: Counts,
 }
 

@@ -55,7 +55,7 @@ impl Engine {
 }
 
 impl OwnMethod<'_> {
-    /// As [`Engine::similarity`] does.
+    /// Does what [`Engine::similarity`] does, with this method.
     pub fn similarity<P: TextPair>(&self, pairs: &[P]) -> Result<Scores, QueryError> {
         self.engine.score_pairs_by((self.scorer, self.info), pairs, &self.query)
     }
@@ -67,12 +67,12 @@ impl OwnMethod<'_> {
         self.engine.rank_by(by, text, &options, |session| session.rank(candidates))?
     }
 
-    /// As [`Engine::embed`] does; only an [`Embed`](crate::methods::Embed) has vectors.
+    /// Does what [`Engine::embed`] does; only an [`Embed`](crate::methods::Embed) has vectors.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T]) -> Result<Embeddings, QueryError> {
         self.engine.embed_by((self.scorer, self.info), texts, &self.query, |_| {})
     }
 
-    /// As [`Engine::explain`] does.
+    /// Does what [`Engine::explain`] does, with this method.
     pub fn explain(&self, a: &str, b: &str) -> Result<Explanation, QueryError> {
         self.engine.explain_by((self.scorer, self.info), (a, b), &self.query)
     }

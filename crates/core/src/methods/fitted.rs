@@ -8,11 +8,11 @@ use crate::model::format::Dtype;
 pub struct Fitted {
     /// The section's name.
     pub section: &'static str,
-    /// Its settings, as JSON: how it was fitted.
+    /// The section's settings, as JSON: how the method was fitted.
     pub settings: String,
-    /// Its tensors: name, shape, numbers.
+    /// The section's tensors: name, shape, numbers.
     pub tensors: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
-    /// Its tensors of bytes: name, bytes.
+    /// The section's tensors of bytes: name, bytes.
     pub bytes: Vec<(&'static str, Vec<u8>)>,
 }
 

@@ -174,7 +174,7 @@ const ALIASES: [(&str, &str); 6] = [
 ];
 
 impl Method {
-    /// Its name.
+    /// Returns the method's name.
     pub fn name(self) -> &'static str {
         self.info().name
     }

@@ -22,13 +22,13 @@ pub enum Source<'a> {
 
 /// A tensor to be written.
 pub struct Table<'a> {
-    /// Its name.
+    /// The tensor's name.
     pub name: String,
-    /// Its element type.
+    /// The tensor's element type.
     pub dtype: Dtype,
-    /// Its shape.
+    /// The tensor's shape.
     pub shape: Vec<u64>,
-    /// Its bytes.
+    /// The tensor's bytes.
     pub source: Source<'a>,
 }
 

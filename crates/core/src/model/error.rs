@@ -24,7 +24,7 @@ pub enum ModelError {
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What stands there.
+        /// What the path leads to instead of a file.
         found: &'static str,
     },
     /// The file is too small to be a model, or larger than the limit.
@@ -147,13 +147,13 @@ pub enum FormatError {
     /// A tensor that must be there is not.
     #[error("tensor `{name}` is missing")]
     MissingTensor {
-        /// Its name.
+        /// The tensor's name.
         name: String,
     },
     /// A tensor that this format does not know, or in a place where it may not stand.
     #[error("tensor `{name}` is not expected here: {problem}")]
     UnexpectedTensor {
-        /// Its name.
+        /// The tensor's name.
         name: String,
         /// Why.
         problem: &'static str,
@@ -161,7 +161,7 @@ pub enum FormatError {
     /// A tensor's type or shape is wrong.
     #[error("tensor `{name}`: expected {expected}, got {got}")]
     Shape {
-        /// Its name.
+        /// The tensor's name.
         name: String,
         /// Type and shape it should have.
         expected: String,
@@ -171,7 +171,7 @@ pub enum FormatError {
     /// A tensor's bytes do not lie at the right place.
     #[error("tensor `{name}`: expected bytes {expected}, got {got}")]
     Extent {
-        /// Its name.
+        /// The tensor's name.
         name: String,
         /// The expected place or form of the bytes.
         expected: String,

@@ -62,7 +62,7 @@ pub struct Separation {
 /// A file of pairs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrainingFile {
-    /// Its name without folder.
+    /// The file's name without folder.
     pub name: String,
     /// BLAKE3 of its bytes.
     pub digest: String,

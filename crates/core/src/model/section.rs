@@ -53,7 +53,7 @@ pub struct Section<'m> {
     model: &'m Model,
     name: String,
     prefix: String,
-    /// Its settings, as JSON.
+    /// The section's settings, as JSON.
     pub settings: &'m str,
 }
 

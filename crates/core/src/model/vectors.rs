@@ -255,13 +255,13 @@ impl Dtype {
 /// One tensor of an accepted header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name.
+    /// The tensor's name.
     pub name: String,
-    /// Its element type.
+    /// The tensor's element type.
     pub dtype: Dtype,
-    /// Its shape.
+    /// The tensor's shape.
     pub shape: Vec<u64>,
-    /// Its bytes, counted from the start of the file.
+    /// The tensor's bytes, counted from the start of the file.
     pub range: Range<usize>,
     /// BLAKE3 of its bytes, as the header has it.
     pub digest: String,

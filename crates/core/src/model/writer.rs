@@ -23,7 +23,7 @@ pub use crate::model::target::{Target, clash, directory_of};
 pub struct Written {
     /// The file, symbolic links resolved.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// The model's fingerprint.
     pub fingerprint: String,

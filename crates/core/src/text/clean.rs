@@ -22,9 +22,9 @@ const MARKS_PER_BASE: usize = 8;
 /// The origin of a piece of clean text. The piece reaches to the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
-    /// Its first byte in the clean text.
+    /// First byte of the piece in the clean text.
     pub(super) clean: u32,
-    /// Its bytes in the input.
+    /// First byte of the piece in the input.
     pub(super) start: u32,
     pub(super) end: u32,
     /// Whether the bytes are the same, so that positions inside can be mapped.

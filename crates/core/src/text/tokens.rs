@@ -41,7 +41,7 @@ pub struct Token {
     /// The bytes of the input that it was made from. Spans never go backwards: neither starts nor
     /// ends decrease. They overlap where one piece of input gives several tokens (`½`, tags).
     pub span: Range<u32>,
-    /// Its kind.
+    /// The token's kind.
     pub kind: Kind,
 }
 

@@ -58,7 +58,7 @@ pub struct Entry<'e> {
 /// A text that is near to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
-    /// Its number in the stream, from 0.
+    /// The text's number in the stream, from 0.
     pub number: u64,
     /// The similarity of both.
     pub score: f32,

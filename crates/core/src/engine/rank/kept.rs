@@ -16,7 +16,7 @@ const SPARE: usize = 4096;
 /// The stored vector of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KeptText<'k> {
-    /// Its vector.
+    /// The candidate's vector.
     Vector(&'k [f32]),
     /// The candidate has no vector.
     Unscored(Reason),

@@ -27,7 +27,7 @@ impl Weight {
         (number > 0.0 && number <= 1000.0).then_some(Self(number))
     }
 
-    /// Its number.
+    /// Returns the weight as a number.
     pub fn get(self) -> f32 {
         self.0
     }

@@ -149,7 +149,7 @@ impl serde::Serialize for Oppositions {
 /// One opposition of two texts, with the tokens of either that carry it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opposition {
-    /// Its kind.
+    /// The kind of opposition.
     pub kind: OppositionKind,
     /// Numbers of tokens of the one text and of the other, in rising order; one side may have none.
     pub tokens: [Vec<u32>; 2],

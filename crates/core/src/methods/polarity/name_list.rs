@@ -110,7 +110,7 @@ const CODE: u32 = 8;
 const ALL_CODES: u32 = 0b11;
 /// The word may be a name that one text has and another lacks, however it is written.
 const CANDIDATE: u32 = 1 << 10;
-/// The same in a text without capitals.
+/// The word may be such a name in a text without capitals.
 const UNCASED: u32 = 1 << 11;
 /// The word may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
 const A_WORD: u32 = 1 << 12;

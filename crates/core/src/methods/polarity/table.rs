@@ -67,9 +67,9 @@ impl Does {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What a negation in one text alone weighs.
+    /// The weight of a negation in one text alone.
     pub negation: f64,
-    /// What a word in exchange for its opposite weighs.
+    /// The weight of a word exchanged for its opposite.
     pub antonym: f64,
     /// The weight of differing numbers.
     pub number: f64,

@@ -29,7 +29,7 @@ pub struct Attention {
 /// A word of the post, as a word of the query saw it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attended {
-    /// Its place among the words of the post.
+    /// The word's index among the words of the post.
     pub word: usize,
     /// The share of the kernels whose best answer came from a window that holds it.
     pub weight: f32,

@@ -38,11 +38,11 @@ const COPY: f32 = 0.999_99;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Of the coverage.
+    /// The weight of the coverage.
     pub coverage: f64,
-    /// Of the largest idf of a shared token.
+    /// The weight of the largest idf of a shared token.
     pub rare: f64,
-    /// What is added to both.
+    /// The number that is added to both terms.
     pub constant: f64,
 }
 

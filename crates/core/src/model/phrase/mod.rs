@@ -40,15 +40,15 @@ pub enum Found {
     Listed,
     /// The token is listed with its drawn-out letters shortened.
     Shortened,
-    /// Its stem is listed.
+    /// The word's stem is listed.
     Stem,
     /// The word is a listed part of the token.
     Part,
-    /// Its vector was made from its n-grams.
+    /// The vector was made from the word's n-grams.
     NGrams,
-    /// Its vector was made from those of its pieces.
+    /// The vector was made from the vectors of the word's pieces.
     Pieces,
-    /// Its vector was made from its hash.
+    /// The vector was made from the word's hash.
     Hash,
 }
 
