@@ -1,6 +1,6 @@
 //! `cognate train`: learns what methods need from texts: weights, vectors, rankers.
 //!
-//! Training is reproducible: a seed, the settings and the texts fix every bit of the outcome, with
+//! Training is reproducible: a seed, the settings and the texts determine every bit of the outcome, with
 //! any number of threads and however often the run was killed and resumed (see [`checkpoint`]). How
 //! methods score texts with the learned data is not known here.
 

@@ -15,7 +15,7 @@ use crate::student::{Bags, Loss, Pace, Student, Work};
 /// The last rate as a share of the first.
 const LAST_RATE: f64 = 0.05;
 
-/// The schedule of a run. The serialised fields, the texts and the initial vectors fix every bit of
+/// The schedule of a run. The serialised fields, the texts and the initial vectors determine every bit of
 /// the outcome.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Schedule {

@@ -84,7 +84,7 @@ pub struct EmbeddedHome {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Opening {
-    /// How long to wait for another process that has the folder.
+    /// How long to wait for another process that has the folder open.
     pub patience: Duration,
     /// Whether a log that cannot be read stops only its own collection.
     pub serve_others: bool,
@@ -101,8 +101,8 @@ impl EmbeddedHome {
         Self::open_each(Arc::new(LocalStorage), path, limits, false)
     }
 
-    /// [`open`](Self::open) with options. A process that has the folder can see that this one
-    /// waits.
+    /// [`open`](Self::open) with options. A process that has the folder open can see that
+    /// this process waits.
     pub fn open_with(
         path: &Path,
         limits: Limits,

@@ -62,7 +62,7 @@ impl Goal {
     }
 }
 
-/// What to train and how. The serialised fields, the topics and the model fix every bit of the
+/// What to train and how. The serialised fields, the topics and the model determine every bit of the
 /// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankerOptions {

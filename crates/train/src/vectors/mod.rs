@@ -70,7 +70,7 @@ impl Objective {
     }
 }
 
-/// What to train and how. The serialised fields, the text and the model fix every bit of the
+/// What to train and how. The serialised fields, the text and the model determine every bit of the
 /// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct VectorsOptions {

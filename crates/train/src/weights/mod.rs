@@ -75,7 +75,7 @@ pub enum Kappa {
     Given(f64),
 }
 
-/// What to train and how. The serialised fields, the couples and the model fix every bit of the
+/// What to train and how. The serialised fields, the couples and the model determine every bit of the
 /// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct WeightsOptions {
