@@ -99,10 +99,9 @@ fn values<'py>(object: &Bound<'py, PyAny>, argument: &str) -> PyResult<Values<'p
         return Err(unfit(argument, "a column of texts", &object.get_type()));
     }
     if speaks_arrow(object)? {
-        match chunks(object) {
-            Ok(column) => return arrow(column, argument),
-            // A Series of pandas needs pyarrow to speak Arrow, and Polars sends nulls with a buffer.
-            Err(_) => {}
+        // A Series of pandas needs pyarrow to speak Arrow, and Polars sends nulls with a buffer.
+        if let Ok(column) = chunks(object) {
+            return arrow(column, argument);
         }
     }
     if object.hasattr("tolist")? {

@@ -153,8 +153,8 @@ settings! {
     /// What a log that cannot be read stops: `refuse` the start, `serve-others` its own collection
     /// alone.
     damaged: Damaged = Damaged::Refuse, Choice(&["refuse", "serve-others"]);
-    /// Seconds that a start waits for `data` while another process has the folder open. A process that
-    /// stops hands the folder over to a waiting process at once.
+    /// Seconds that a start waits while another process has `data` open. A process that stops hands
+    /// the folder over to a waiting process at once.
     wait_for_data_s: u64 = 0, Count(0, 86_400);
     /// Folder whose collections another process keeps: this one reads along as they grow, and takes no
     /// changes.
