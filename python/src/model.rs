@@ -366,7 +366,8 @@ impl NativeModel {
         fill: f32,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (queries, choices) = (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
+        let (queries, choices) =
+            (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
         let answer = || {
             let question = self.question(&asked)?;
@@ -398,7 +399,8 @@ impl NativeModel {
         fill: f32,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BestOfEach<'py>> {
-        let (queries, choices) = (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
+        let (queries, choices) =
+            (Column::new(queries, "queries")?, Column::new(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
         let answer = || {
             let question = self.question(&asked)?;

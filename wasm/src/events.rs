@@ -35,7 +35,8 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let settings = options.resolve(engine, MAX_LAST).map_err(refused)?;
     let mut stream = Stream::new(engine, settings)?;
     // Without times all texts are of one moment, so that no span leaves one out.
-    let time = |at: usize| asked.times.as_ref().and_then(|times| times.get(at)).copied().unwrap_or(0);
+    let time =
+        |at: usize| asked.times.as_ref().and_then(|times| times.get(at)).copied().unwrap_or(0);
     let items = texts.iter().enumerate().map(|(at, text)| Item { time: time(at), text });
     let items: Vec<Item<'_>> = items.collect();
     let policy = if asked.only_new { AddPolicy::New } else { AddPolicy::All };
@@ -43,17 +44,23 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let mut added: Vec<usize> = Vec::with_capacity(items.len());
     let (mut events, mut nearest) = (Vec::new(), Vec::new());
     let (mut scores, mut begins, mut duplicate) = (Vec::new(), Vec::new(), Vec::new());
-    stream.follow_with(&items, policy, || true, |decision, _| {
-        if policy.adds(&decision) {
-            added.push(events.len());
-        }
-        let index = |number: u64| usize::try_from(number).ok().and_then(|at| added.get(at)).copied();
-        events.push(index(decision.event));
-        nearest.push(decision.nearest.and_then(|near| index(near.number)));
-        scores.push(decision.score);
-        begins.push(decision.new);
-        duplicate.push(decision.duplicate);
-    })?;
+    stream.follow_with(
+        &items,
+        policy,
+        || true,
+        |decision, _| {
+            if policy.adds(&decision) {
+                added.push(events.len());
+            }
+            let index =
+                |number: u64| usize::try_from(number).ok().and_then(|at| added.get(at)).copied();
+            events.push(index(decision.event));
+            nearest.push(decision.nearest.and_then(|near| index(near.number)));
+            scores.push(decision.score);
+            begins.push(decision.new);
+            duplicate.push(decision.duplicate);
+        },
+    )?;
     Ok(json!({
         "method": settings.second.unwrap_or(settings.method).name(),
         "threshold": settings.rule.threshold,

@@ -135,7 +135,13 @@ impl<'t> Question<'t> {
             None => None,
             Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
                 Some(opposites) => Some(opposites),
-                None => return Err(Problem::setting("opposites", "count, without_names or ignore", name)),
+                None => {
+                    return Err(Problem::setting(
+                        "opposites",
+                        "count, without_names or ignore",
+                        name,
+                    ));
+                }
             },
         };
         let query = Query {

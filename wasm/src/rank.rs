@@ -66,13 +66,16 @@ fn liked<'q, 't>(
     texts: &'q [&'t str],
 ) -> Result<(Asked<'t>, &'q [&'t str]), Problem> {
     let weight = |name, number: f32| {
-        Weight::new(number).ok_or_else(|| Problem::setting(name, Weight::EXPECTED, &number.to_string()))
+        Weight::new(number)
+            .ok_or_else(|| Problem::setting(name, Weight::EXPECTED, &number.to_string()))
     };
     let (likes, rest) = texts.split_at_checked(asked.weights.len()).unwrap_or_default();
     let (dislikes, candidates) = rest.split_at_checked(asked.disliked).unwrap_or_default();
     let liked = likes.iter().zip(&asked.weights);
-    let liked = liked.map(|(&text, &number)| Ok(Liked { text: text.into(), weight: weight("like", number)? }));
-    let unlike_weight = asked.unlike_weight.map(|number| weight("unlikeWeight", number)).transpose()?;
+    let liked = liked
+        .map(|(&text, &number)| Ok(Liked { text: text.into(), weight: weight("like", number)? }));
+    let unlike_weight =
+        asked.unlike_weight.map(|number| weight("unlikeWeight", number)).transpose()?;
     let likes = Likes {
         liked: liked.collect::<Result<_, Problem>>()?,
         disliked: dislikes.iter().map(|&text| text.into()).collect(),
