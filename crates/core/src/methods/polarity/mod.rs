@@ -24,6 +24,7 @@
 //! are the only place where capitals matter.
 
 mod name_list;
+mod name_spelling;
 mod name_text;
 mod names;
 mod signs;

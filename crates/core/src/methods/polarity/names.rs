@@ -9,11 +9,10 @@
 //! exchanged names.
 
 use cognate_kernels::vector;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
 use crate::methods::common::word_cosines::WordCosines;
 use crate::methods::polarity::name_list::{Class, Code, Known, List, flag, kind};
+use crate::methods::polarity::name_spelling::{are_plainly_same, are_spelled_alike};
 use crate::methods::polarity::name_text::{MAX, Text, TextNames, Token, Weak, places};
 use crate::model::phrase::TOKEN_BYTES;
 use crate::model::{Model, ModelError, Phrase};
@@ -389,9 +388,10 @@ impl Pair<'_> {
         {
             let turned = one.length > other.length;
             let (one, other) = ((one, a()), (other, b()));
+            let endings = &self.names.list.endings;
             if match turned {
-                true => self.spelled_alike(other, one),
-                false => self.spelled_alike(one, other),
+                true => are_spelled_alike(endings, other, one),
+                false => are_spelled_alike(endings, one, other),
             } {
                 return true;
             }
@@ -409,48 +409,6 @@ impl Pair<'_> {
         }
         let named = one.class != Class::No && other.class != Class::No;
         cosine >= if named && one.kinds & other.kinds != 0 { SAME_KIND } else { SAME }
-    }
-
-    /// Whether the letters of two words say that they name one thing.
-    fn spelled_alike(&self, (short, x): (&Token, &str), (long, y): (&Token, &str)) -> bool {
-        let [name, vowel, _] = &self.names.list.endings;
-        let ends = |endings: &[Box<str>], rest: &[u8]| {
-            endings.iter().any(|ending| ending.as_bytes() == rest)
-        };
-        let is_within = || x.len() >= 5 && y.len() >= 10 || x.len() >= 4 && (short.tag || long.tag);
-        if is_within() && y.contains(x) {
-            return true;
-        }
-        let texts = [x, y];
-        let (x, y) = (x.as_bytes(), y.as_bytes());
-        if x.len() < 4 || x.first() != y.first() {
-            return false;
-        }
-        let people = short.kinds & long.kinds & kind::PERSON != 0;
-        if let Some(rest) = y.strip_prefix(x)
-            && (ends(name, rest) && !people
-                || matches!(rest, b"s" | b"es")
-                || short.id.is_none() && !long.is(flag::NONE))
-        {
-            return true;
-        }
-        if x.len() < 5 {
-            return false;
-        }
-        if let [stem @ .., b'a' | b'e' | b'y' | b'o'] = x
-            && let Some(rest) = y.strip_prefix(stem)
-            && !people
-            && ends(vowel, rest)
-        {
-            return true;
-        }
-        if short.id.is_some() && long.id.is_some() {
-            return false;
-        }
-        let most = if x.len() >= 9 { 2 } else { 1 };
-        strsim::osa_distance(texts[0], texts[1]) <= most
-            || y.split_at_checked(x.len())
-                .is_some_and(|(y, rest)| is_swap(x, y) && ends(name, rest))
     }
 
     /// The tokens of a text whose first letters a word is: `nyc` for New York City.
@@ -757,35 +715,5 @@ fn meet(one: &[u32], other: &[u32]) -> bool {
 /// How many users a text mentions.
 fn mentions(text: &str) -> usize {
     let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    if !text.as_bytes().contains(&b'@') {
-        return 0;
-    }
     text.split('@').skip(1).filter(is_name).count()
-}
-
-/// Whether two words are the same without marks on their letters, or with two letters for one that
-/// has them.
-fn are_plainly_same(one: &str, other: &str) -> bool {
-    if one.is_ascii() && other.is_ascii() {
-        return false;
-    }
-    let other = plain(other);
-    plain(one).iter().any(|one| other.contains(one))
-}
-
-/// A word without marks on its letters, and with two letters for one that has them.
-fn plain(word: &str) -> [String; 2] {
-    let base: String = word.nfd().filter(|c| !is_combining_mark(*c)).collect();
-    let base = base.replace('ß', "ss").replace('ø', "o").replace('æ', "ae");
-    let pairs = [('ä', "ae"), ('ö', "oe"), ('ü', "ue"), ('ß', "ss"), ('ø', "oe")];
-    [base, pairs.iter().fold(word.to_owned(), |word, (from, to)| word.replace(*from, to))]
-}
-
-/// Whether two neighbours in `x` have changed places in `y`.
-fn is_swap(x: &[u8], y: &[u8]) -> bool {
-    let mut differ = (0..x.len().min(y.len())).filter(|at| x[*at] != y[*at]);
-    let (Some(a), Some(b), None) = (differ.next(), differ.next(), differ.next()) else {
-        return false;
-    };
-    x.len() == y.len() && b == a + 1 && x[a] == y[b] && x[b] == y[a]
 }

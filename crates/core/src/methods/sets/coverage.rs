@@ -37,7 +37,7 @@ pub(crate) const COST: Cost = dynamax_weighted::COST;
 
 const SECTION: &str = "coverage";
 
-/// Parts whose memory is kept for the next texts.
+/// Number of texts of which the memory is kept for the next texts.
 const KEPT_PARTS: usize = 256;
 
 /// With a larger exponent the longest vector would decide alone.
@@ -296,7 +296,7 @@ impl Prepared<'_> {
         &own.side
     }
 
-    /// Parts another text while it is compared.
+    /// Makes the parts of another text for as long as it is compared.
     fn complete<T>(
         &mut self,
         other: &Phrase<'_>,
