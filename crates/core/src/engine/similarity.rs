@@ -1,8 +1,10 @@
 //! The scores of pairs of texts.
 
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Oppositions, Place, Query, QueryError, Scores, finite, scorable};
-use crate::methods::{Info, Kind, Scorer, polarity};
+use crate::engine::{
+    Engine, Item, Oppositions, Place, Query, QueryError, Scores, finite, scorable,
+};
+use crate::methods::{Info, Kind, Scorer, Scratch, polarity};
 use crate::model::Phrase;
 
 /// Pairs that are read before the first of them is scored: memory for the words of one text is
@@ -103,41 +105,64 @@ impl Engine {
         Ok(answer)
     }
 
-    /// Returns the scores of pairs of `texts`, given by indices: each is the score of [`Engine::similarity`],
-    /// bit for bit; `None` if one of the two texts cannot be scored. Each text is read once, and prepared
-    /// once for consecutive pairs in which it is the second.
+    /// Returns, for each of `queries`, the scores of pairs of `texts`, given by indices: each is the score of
+    /// [`Engine::similarity`], bit for bit, if that reaches the number beside the query, and otherwise a number
+    /// below that number; `None` if one of the two texts cannot be scored. Each text is read once, as the first
+    /// query says, and prepared once for consecutive pairs in which it is the second.
     pub fn similarity_among<T: AsRef<str>>(
         &self,
         texts: &[T],
         pairs: &[(usize, usize)],
-        query: &Query,
+        queries: &[(Query, f32)],
+    ) -> Result<Vec<Vec<Option<f32>>>, QueryError> {
+        let Some((reading, _)) = queries.first() else { return Ok(Vec::new()) };
+        let mut workspace = Workspace::with_memory(&self.model);
+        let mut phrases = Vec::with_capacity(texts.len());
+        let mut items = Vec::with_capacity(texts.len());
+        for (index, text) in texts.iter().enumerate() {
+            phrases.push(workspace.phrase());
+            let phrase = &mut phrases[index];
+            items.push(self.read_item(phrase, text.as_ref(), reading, Place::Text(index))?);
+        }
+        let scratch = workspace.scratch();
+        let scores = queries.iter().map(|(query, least)| {
+            let scorer = (self.scorer_of(query)?, query.method.info());
+            self.score_among(scorer, (&phrases, &items), pairs, (query, *least), scratch)
+        });
+        let scores = scores.collect::<Result<Vec<_>, QueryError>>()?;
+        workspace.take_back(phrases);
+        Ok(scores)
+    }
+
+    fn score_among(
+        &self,
+        (scorer, info): (&Scorer, &Info),
+        (phrases, items): (&[Phrase<'_>], &[Item]),
+        pairs: &[(usize, usize)],
+        (query, least): (&Query, f32),
+        scratch: &mut Scratch,
     ) -> Result<Vec<Option<f32>>, QueryError> {
-        let (scorer, info) = (self.scorer_of(query)?, query.method.info());
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name });
         }
         let measure = self.measure(scorer, info, query)?;
-        let mut workspace = Workspace::with_memory(&self.model);
-        let read = |(index, text): (usize, &T)| {
-            let mut phrase = workspace.phrase();
-            let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;
-            Ok(item.reason(scorable(&phrase, info)).is_none().then_some(phrase))
+        let text = |at: usize| {
+            let (phrase, item) = phrases.get(at).zip(items.get(at))?;
+            item.reason(scorable(phrase, info)).is_none().then_some(phrase)
         };
-        let phrases = texts.iter().enumerate().map(read).collect::<Result<Vec<_>, QueryError>>()?;
-        let scratch = workspace.scratch();
-        let parts = phrases.iter().map(|phrase| scorer.prepared_parts(phrase.as_slice(), scratch));
-        let parts: Vec<_> = parts.collect();
+        let parts = |phrase| scorer.prepared_parts(std::slice::from_ref(phrase), scratch);
+        let parts: Vec<_> = phrases.iter().map(parts).collect();
         let mut scores = Vec::with_capacity(pairs.len());
         for of_one in pairs.chunk_by(|one, next| one.1 == next.1) {
-            let one = phrases.get(of_one[0].1).and_then(Option::as_ref);
-            let mut against = one.map(|one| scorer.against(measure, one, scratch));
+            let mut against = text(of_one[0].1).map(|one| scorer.against(measure, one, scratch));
             for &(other, _) in of_one {
-                let other = phrases.get(other).and_then(Option::as_ref).zip(parts.get(other));
+                let other = text(other).zip(parts.get(other));
                 let Some((against, (other, parts))) = against.as_mut().zip(other) else {
                     scores.push(None);
                     continue;
                 };
                 let mut score = [0.0];
+                against.need_from(least);
                 against.score_prepared(std::slice::from_ref(other), parts, &mut score, scratch);
                 scores.push(Some(finite(score[0], info)?));
             }
@@ -146,7 +171,6 @@ impl Engine {
             }
         }
         parts.into_iter().for_each(|parts| parts.give_back(scratch));
-        workspace.take_back(phrases.into_iter().flatten());
         Ok(scores)
     }
 

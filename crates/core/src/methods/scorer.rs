@@ -4,6 +4,8 @@
 //! with: all that was learnt of a text lives there and ends with it. [`Scratch`] is memory alone; no
 //! number is read from it that the same call did not write.
 
+use std::sync::OnceLock;
+
 use cognate_kernels::transport::Transport;
 
 use crate::methods::common::text_vector::{TextVector, Weights};
@@ -83,7 +85,8 @@ pub struct Parts<'p> {
     pub(crate) coverage: Vec<coverage::TextParts<'p>>,
     /// Their vectors, one after the other.
     pub(crate) vectors: Vec<f32>,
-    pub(crate) signs: Vec<polarity::Read>,
+    /// Read when the first comparison needs them.
+    pub(crate) signs: Vec<OnceLock<polarity::Read>>,
 }
 
 impl Parts<'_> {
@@ -113,6 +116,9 @@ pub trait Against: Send {
     ) {
         self.score(many, out, scratch);
     }
+
+    /// From now on a score below `least` may be any number below `least`, if that takes less.
+    fn need_from(&mut self, _least: f32) {}
 
     /// Writes an upper bound of the score of each of `many` into `out` of the same length, if that
     /// takes much less than the score. `false` if the method has no bounds.

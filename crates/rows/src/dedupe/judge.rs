@@ -1,7 +1,7 @@
 //! How two texts are compared: the method that decides, the vectors that select the pairs to score,
 //! and the thresholds of both.
 
-use cognate::engine::{Engine, Measure, Opposites, Query, QueryError};
+use cognate::engine::{Engine, Measure, Query, QueryError};
 use cognate::methods::{Counted, Method, Reads};
 use cognate::model::Phrase;
 use cognate_kernels::scan::Probe;
@@ -25,8 +25,6 @@ const MARGIN_BESIDE_WORDS: f32 = 0.07;
 pub struct Judge<'e> {
     pub(super) engine: &'e Engine,
     pub(super) query: Query,
-    /// By which no pair scores less, and sooner, if there is such a method.
-    unopposed: Option<Query>,
     /// The query by which words are compared in addition to vectors, if they are.
     copies: Option<Query>,
     /// The query for vectors; `None` if only words are compared.
@@ -62,8 +60,6 @@ impl<'e> Judge<'e> {
         if info.reads == Reads::Tokens && !words {
             return Err(DedupeError::OnlyTokens { method: info.name });
         }
-        let unopposed = query.with_opposites(Some(Opposites::Ignore));
-        let unopposed = Some(unopposed).filter(|unopposed| unopposed.method != query.method);
         let by_words = Query { method: Method::Jaccard, opposes: false, ..query };
         let copies = (search.copies && !words).then_some(by_words);
         let least_shared = match (words, &copies) {
@@ -85,7 +81,6 @@ impl<'e> Judge<'e> {
         Ok(Self {
             engine,
             query,
-            unopposed,
             copies,
             vectors,
             dims,
@@ -163,20 +158,17 @@ impl<'e> Judge<'e> {
         std::iter::once(own).chain(copies)
     }
 
-    /// The scores of pairs among some texts, named by their indices; none if they cannot be scored.
+    /// The scores of pairs among some texts, named by their indices; none if they cannot be scored. A score
+    /// below the threshold may be any number below it.
     pub(super) fn scores<T: AsRef<str>>(
         &self,
         texts: &[T],
         pairs: &[(usize, usize)],
     ) -> Result<Vec<Option<f32>>, QueryError> {
+        let queries: Vec<_> = self.asked().map(|(&query, _)| (query, self.threshold)).collect();
+        let scores = self.engine.similarity_among(texts, pairs, &queries)?;
         let mut highest = vec![None; pairs.len()];
-        for (query, score_of) in self.asked() {
-            let scores = match &self.unopposed {
-                Some(unopposed) if query.method == self.query.method => {
-                    self.scores_counting(texts, pairs, unopposed)?
-                }
-                _ => self.engine.similarity_among(texts, pairs, query)?,
-            };
+        for ((_, score_of), scores) in self.asked().zip(scores) {
             for (highest, score) in highest.iter_mut().zip(scores) {
                 let score = score.map(score_of);
                 *highest =
@@ -184,27 +176,6 @@ impl<'e> Judge<'e> {
             }
         }
         Ok(highest)
-    }
-
-    /// The scores of the method that counts opposites. Only pairs that score enough by the method that
-    /// ignores opposites are scored: no other pair is a match.
-    fn scores_counting<T: AsRef<str>>(
-        &self,
-        texts: &[T],
-        pairs: &[(usize, usize)],
-        unopposed: &Query,
-    ) -> Result<Vec<Option<f32>>, QueryError> {
-        let mut scores = self.engine.similarity_among(texts, pairs, unopposed)?;
-        let enough = |score: &Option<f32>| score.is_some_and(|score| score >= self.threshold);
-        let high = pairs.iter().zip(&scores).filter(|(_, score)| enough(score));
-        let (places, high) = places_of(&high.map(|(&pair, _)| pair).collect::<Vec<_>>());
-        let texts: Vec<&str> =
-            places.iter().filter_map(|&at| Some(texts.get(at)?.as_ref())).collect();
-        let counted = self.engine.similarity_among(&texts, &high, &self.query)?;
-        for (score, counted) in scores.iter_mut().filter(|score| enough(score)).zip(counted) {
-            *score = counted;
-        }
-        Ok(scores)
     }
 
     /// Returns the words of `one` that `other` contains, too, in the order of `one`.

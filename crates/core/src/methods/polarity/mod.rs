@@ -30,7 +30,7 @@ mod names;
 mod signs;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::methods::common::word_cosines::WordCosines;
 pub use crate::methods::polarity::name_list::{SECTION as NAMES_SECTION, fit as fit_names};
@@ -379,11 +379,9 @@ impl Compare for PolarityBlend {
     type Against<'q> = Prepared<'q>;
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
-        let [signs, _] = &mut scratch.signs;
-        let mut read = std::mem::take(signs);
-        read.0.read(&self.polarity.table, one);
-        let plain = self.plain.against(one, scratch);
-        Prepared { polarity: &self.polarity, one, read, plain, last: None }
+        let (read, least) = (std::mem::take(&mut scratch.signs[0]), f32::NEG_INFINITY);
+        let (polarity, plain) = (&self.polarity, self.plain.against(one, scratch));
+        Prepared { polarity, one, read, is_read: false, plain, least, last: None }
     }
 
     fn polarity(&self) -> Option<&Polarity> {
@@ -392,19 +390,19 @@ impl Compare for PolarityBlend {
 
     fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
         self.plain.make_parts(many, parts, scratch);
-        parts.signs.extend(many.iter().map(|text| {
-            let mut signs = Read::default();
-            signs.0.read(&self.polarity.table, text);
-            signs
-        }));
+        parts.signs.resize_with(many.len(), OnceLock::new);
     }
 }
 
 struct Prepared<'q> {
     polarity: &'q Polarity,
     one: &'q Phrase<'q>,
+    /// Its signs, once a comparison needed them.
     read: Read,
+    is_read: bool,
     plain: <blend::Blend<Coverage> as Compare>::Against<'q>,
+    /// Nobody needs a score below this.
+    least: f32,
     /// The oppositions of the text that was scored last.
     last: Option<Oppositions>,
 }
@@ -425,6 +423,9 @@ impl Prepared<'_> {
         cosines: &mut WordCosines,
     ) -> f32 {
         let texts = [self.one, other];
+        if !std::mem::replace(&mut self.is_read, true) {
+            self.read.0.read(&self.polarity.table, self.one);
+        }
         let kinds = self.polarity.compare(texts, [&self.read.0, &signs.0], cosines);
         cosines.forget();
         self.last = Some(kinds);
@@ -451,9 +452,21 @@ impl Against for Prepared<'_> {
     ) {
         scratch.cosines.forget();
         self.plain.score_prepared(many, parts, out, scratch);
-        for ((other, signs), score) in many.iter().zip(&parts.signs).zip(out) {
+        let least = self.least;
+        let needed = many.iter().zip(&parts.signs).zip(out).filter(|(_, score)| **score >= least);
+        for ((other, signs), score) in needed {
+            let signs = signs.get_or_init(|| {
+                let mut signs = Read::default();
+                signs.0.read(&self.polarity.table, other);
+                signs
+            });
             *score = self.lowered_by(*score, other, signs, &mut scratch.cosines);
         }
+    }
+
+    /// Opposites lower a score and raise none.
+    fn need_from(&mut self, least: f32) {
+        self.least = least;
     }
 
     /// What the words add to the score of `coverage-blend`, each lowered by the same factor.

@@ -214,10 +214,15 @@ proptest! {
             let among: Vec<_> = (0..candidates.len()).map(|index| (index, index + 1)).collect();
             let next = among.iter().map(|&(one, next)| score(engine, &query, texts[one], texts[next]));
             let asked = [&among[..], &pairs_with(candidates.len())].concat();
-            let scores = engine.similarity_among(&texts, &asked, &query).unwrap();
+            let least = batch.scores.first().copied().unwrap_or_default();
+            let queries = [(query, f32::NEG_INFINITY), (query, least)];
+            let scores = engine.similarity_among(&texts, &asked, &queries).unwrap();
             let single = batch.scores.iter().enumerate();
             let single = single.map(|(at, &score)| (!batch.unscored.contains(&at)).then_some(score));
-            for (found, expected) in scores.into_iter().zip(next.chain(single)) {
+            for (at, expected) in next.chain(single).enumerate() {
+                prop_assert_eq!(bits(scores[0][at]), bits(expected), "{}", name);
+                let (found, expected) = (scores[1][at], expected.filter(|&score| score >= least));
+                let found = found.filter(|&score| score >= least);
                 prop_assert_eq!(bits(found), bits(expected), "{}", name);
             }
             for parts in in_parts(engine, &query_text, &candidates, &query) {
