@@ -28,7 +28,8 @@ use crate::http::settings::Settings;
 
 /// Pause of accepting when the process has no descriptors left.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// How long sent bytes may stay unacknowledged before the peer counts as gone.
+/// How long sent bytes may stay unacknowledged before the peer counts as gone, unless a reader has longer:
+/// one that stops reading closes its window, which the kernel counts alike.
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long clients that have begun to connect may take for the rest of it while the service stops:
@@ -64,7 +65,8 @@ impl Listener {
         let probes = TcpKeepalive::new().with_time(Duration::from_secs(60));
         let probes = probes.with_interval(Duration::from_secs(10)).with_retries(3);
         socket.set_tcp_keepalive(&probes)?;
-        kernel::end_unacknowledged(SockRef::from(&socket), Some(USER_TIMEOUT))?;
+        let gone = USER_TIMEOUT.max(Duration::from_secs(settings.write_timeout_s));
+        kernel::end_unacknowledged(SockRef::from(&socket), Some(gone))?;
         kernel::limit_unsent(SockRef::from(&socket), UNSENT)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
@@ -286,7 +288,8 @@ mod tests {
 
     #[tokio::test]
     async fn connections_inherit_what_finds_out_dead_peers() {
-        let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
+        let listen = ([127, 0, 0, 1], 0).into();
+        let settings = Settings { listen, write_timeout_s: 90, ..Settings::default() };
         let metrics = ConnectionMetrics {
             open: Gauge::default(),
             refused: Counter::default(),
@@ -302,7 +305,7 @@ mod tests {
         assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
         #[cfg(target_os = "linux")]
         {
-            assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(USER_TIMEOUT));
+            assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(Duration::from_secs(90)));
             assert_eq!(accepted.tcp_notsent_lowat().unwrap(), UNSENT);
         }
     }

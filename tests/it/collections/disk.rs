@@ -151,7 +151,9 @@ fn a_copy_by_the_service_that_has_no_place_or_no_time_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(10));
     }
     fs::remove_dir_all(data.join("large")).unwrap();
-    ask(process.address, "POST", "/-/backup", "");
+    // A busy machine may be late.
+    let copied = || send(process.address, "POST", "/-/backup", "").unwrap().0 == 200;
+    assert!((0..10).any(|_| copied()));
     let page = send(process.address, "GET", "/metrics", "").unwrap().1;
     assert!(!page.contains("\ncognate_backup_timestamp_seconds 0\n"), "{page}");
 }
