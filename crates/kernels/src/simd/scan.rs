@@ -184,8 +184,10 @@ fn avx2<const N: usize>(
         unsafe {
             for group in 0..groups {
                 let at = (block * groups + group) * GROUP * BLOCK;
-                let rows =
-                    [0, GROUP * HALF].map(|half| _mm256_loadu_si256(bytes.add(at + half).cast()));
+                let rows = [
+                    _mm256_loadu_si256(bytes.add(at).cast()),
+                    _mm256_loadu_si256(bytes.add(at + GROUP * HALF).cast()),
+                ];
                 for (sums, probe) in sums.iter_mut().zip(probes) {
                     let word = probe.bytes.as_ptr().add(group * GROUP).cast::<u32>();
                     let signed = (word.read_unaligned() ^ 0x8080_8080).cast_signed();

@@ -64,14 +64,18 @@ fn halves(lanes: __m256i) -> __m128i {
     _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes))
 }
 
+/// The sums of either half of each of four registers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pairwise([a, b, c, d]: [__m256i; SIDE]) -> __m256i {
+    _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d))
+}
+
 /// The sums of the numbers of each of four registers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fold_four(lanes: [__m256i; SIDE]) -> [i32; SIDE] {
-    let all = halves(_mm256_hadd_epi32(
-        _mm256_hadd_epi32(lanes[0], lanes[1]),
-        _mm256_hadd_epi32(lanes[2], lanes[3]),
-    ));
+    let all = halves(pairwise(lanes));
     let mut out = [0; SIDE];
     // SAFETY: there is room for four numbers.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), all) };
@@ -96,7 +100,9 @@ pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
 pub(super) fn prepare(rows: &[[&[i8]; SIDE]], dims: usize, prepared: &mut Prepared) {
     let whole = dims.is_multiple_of(CHUNK);
     for row in rows.as_flattened() {
-        prepared.wide.extend(row.as_chunks().0.iter().map(|chunk| wide(chunk)));
+        for chunk in row.as_chunks().0 {
+            prepared.wide.push(wide(chunk));
+        }
         if !whole {
             prepared.wide.push(wide_rest(row));
         }
@@ -135,10 +141,7 @@ fn tile_with_itself(a: Block<'_>, _dims: usize) -> [__m256; 2] {
         lanes[1] = add_product(lanes[1], third, last);
         lanes[2] = add_product(lanes[2], last, last);
     }
-    let right = halves(_mm256_hadd_epi32(
-        _mm256_hadd_epi32(lanes[0], lanes[1]),
-        _mm256_hadd_epi32(lanes[1], lanes[2]),
-    ));
+    let right = halves(pairwise([lanes[0], lanes[1], lanes[1], lanes[2]]));
     let [first, second] = [_mm256_castsi256_si128(upper), _mm256_extracti128_si256::<1>(upper)];
     let left = _mm_unpackhi_epi32(first, second);
     let lower = _mm256_set_m128i(_mm_unpackhi_epi64(left, right), _mm_unpacklo_epi64(left, right));
@@ -148,9 +151,9 @@ fn tile_with_itself(a: Block<'_>, _dims: usize) -> [__m256; 2] {
 /// The sums of the products of two rows with four columns: sixteen registers hold eight sums.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn two_rows([a, b]: [&[Wide]; 2], columns: [&[Wide]; SIDE]) -> __m256i {
+fn two_rows([a, b]: [&[Wide]; 2], [c, d, e, f]: [&[Wide]; SIDE]) -> __m256i {
     let chunks = a.len();
-    let (b, columns) = (&b[..chunks], columns.map(|column| &column[..chunks]));
+    let (b, columns) = (&b[..chunks], [&c[..chunks], &d[..chunks], &e[..chunks], &f[..chunks]]);
     let mut sums = [[_mm256_setzero_si256(); SIDE]; 2];
     for at in 0..chunks {
         let (first, second) = (a[at], b[at]);
@@ -160,8 +163,7 @@ fn two_rows([a, b]: [&[Wide]; 2], columns: [&[Wide]; SIDE]) -> __m256i {
             sums[1][column] = add_product(sums[1][column], second, numbers);
         }
     }
-    let [first, second] = sums
-        .map(|[a, b, c, d]| _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d)));
+    let [first, second] = [pairwise(sums[0]), pairwise(sums[1])];
     _mm256_add_epi32(
         _mm256_permute2x128_si256::<0x20>(first, second),
         _mm256_permute2x128_si256::<0x31>(first, second),
