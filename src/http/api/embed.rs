@@ -30,13 +30,10 @@ use crate::http::work::unsent::Answer;
 
 /// The body of `POST /embed`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub struct EmbedRequest<'b> {
-    #[serde(borrow)]
     pub(crate) texts: Texts<'b>,
-    #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     pub(crate) method: Option<VectorMethod<'b>>,
     /// Give every vector length 1.
     pub(crate) normalize: Option<bool>,
@@ -103,15 +100,13 @@ enveloped! {
         known: &'r [usize],
         /// Indexes of the texts without a vector.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         unscored: &'r [usize],
         /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         reasons: &'r [Reason],
         /// Indexes of the texts that were cut.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         truncated: &'r [usize],
     }
 }

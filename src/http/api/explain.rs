@@ -32,19 +32,15 @@ const WORD_BYTES: usize = 150;
 
 /// The body of `POST /explain`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct ExplainRequest<'b> {
     /// The first text; for a method that only ranks, the query.
-    #[serde(borrow)]
     #[schema(value_type = fields::NonEmptyText)]
     a: Text<'b>,
     /// The second text; for a method that only ranks, the post.
-    #[serde(borrow)]
     #[schema(value_type = fields::NonEmptyText)]
     b: Text<'b>,
-    #[serde(borrow)]
     model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     method: Option<ExplainMethod<'b>>,
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
@@ -187,7 +183,6 @@ enveloped! {
         /// How the texts are opposed, and by which of their words, where they are and the model knows
         /// opposites; opposites may count in the score or not.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[schema(required = false)]
         opposes: Vec<ExplainedOpposition<'r>>,
         /// Whether the shares of all words and unknown tokens add up to the score.
         adds_up: bool,
@@ -207,7 +202,6 @@ pub(crate) struct ExplainedText<'r> {
     known: f32,
     /// Whether the text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
     truncated: bool,
 }
 

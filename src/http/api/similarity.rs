@@ -36,23 +36,18 @@ const OPPOSES_BYTES: usize = 3 + 22;
 
 /// The body of `POST /similarity`: `pairs`, or one pair as `a` and `b`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub struct SimilarityRequest<'b> {
     /// Pairs of texts.
-    #[serde(borrow)]
     #[schema(value_type = Vec<Pair<'b>>, min_items = 1, max_items = 10000)]
     pairs: Option<List<Pair<'b>>>,
     /// The first text.
-    #[serde(borrow)]
     #[schema(nullable = false)]
     a: Option<Text<'b>>,
     /// The second text.
-    #[serde(borrow)]
     #[schema(nullable = false)]
     b: Option<Text<'b>>,
-    #[serde(borrow)]
     model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     method: Option<PairMethod<'b>>,
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
@@ -144,19 +139,17 @@ enveloped! {
         unscored: &'r [usize],
         /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         reasons: &'r [Reason],
         /// Indexes of the pairs with a text that was cut.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         truncated: &'r [usize],
         /// With `coverage`, the share of the tokens of `a` and of `b` that the model lists, for each pair.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         known: &'r [[f32; 2]],
         /// With `return_opposes`, how the texts of each pair are opposed; an empty list where they are not.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<Vec<OppositionKind>>)]
+        #[schema(value_type = Vec<Vec<OppositionKind>>)]
         opposes: &'r [Oppositions],
         /// The threshold that was used, if one was asked for.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -40,13 +40,12 @@ pub(super) fn routes() -> Routes {
 
 /// The body of `POST /api/embed`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct OllamaEmbedRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = Texts<'b>)]
     input: Input<'b>,
     /// Whether to cut a text that is too long; default: `true`.
@@ -95,13 +94,12 @@ impl VectorDialect for Embed {
 
 /// The body of `POST /api/embeddings`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct OllamaPromptRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// The text.
-    #[serde(borrow)]
     prompt: Text<'b>,
 }
 

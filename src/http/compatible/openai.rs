@@ -34,13 +34,12 @@ pub(super) fn routes() -> Routes {
 
 /// The body of `POST /v1/embeddings`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct OpenAiRequest<'b> {
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = crate::http::request::fields::Texts<'b>)]
     input: Input<'b>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     encoding_format: Option<Encoding>,

@@ -52,21 +52,18 @@ pub(super) fn shared() -> Routes {
 /// The body of `POST /rerank`: `documents`, or `texts` in the words of text-embeddings-inference. Other
 /// fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct RerankRequest<'b> {
     /// What the documents are compared with.
-    #[serde(borrow)]
     #[schema(value_type = fields::NonEmptyText)]
     query: Document<'b>,
     /// Texts, or objects with `text`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     documents: Option<List<Document<'b>>>,
     /// The documents of text-embeddings-inference.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Document<'b>>>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// Most results wanted; 0 or nothing for all.

@@ -102,13 +102,12 @@ pub(super) struct SentencesRequest<'b> {
 
 /// A text and those that it is compared with.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct Sentences<'b> {
     /// The text.
-    #[serde(borrow)]
     #[schema(value_type = NonEmptyText)]
     source_sentence: Document<'b>,
     /// The texts that it is compared with.
-    #[serde(borrow)]
     #[schema(value_type = Vec<Text<'b>>, min_items = 1, max_items = 10000)]
     sentences: List<Document<'b>>,
 }

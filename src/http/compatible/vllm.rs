@@ -26,37 +26,30 @@ pub(super) fn routes() -> Routes {
 /// (`documents`, `items`, `text_2` or `data_2`), one against many or as many against as many. Other
 /// fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct ScoreRequest<'b> {
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     queries: Option<Input<'b>>,
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     documents: Option<Input<'b>>,
     /// The same as `documents`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     items: Option<Input<'b>>,
     /// The same as `queries`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     text_1: Option<Input<'b>>,
     /// The same as `documents`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     text_2: Option<Input<'b>>,
     /// The same as `queries`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     data_1: Option<Input<'b>>,
     /// The same as `documents`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     data_2: Option<Input<'b>>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
 }

@@ -40,13 +40,12 @@ pub(super) fn life(routes: Routes) -> Routes {
 
 /// The body of `POST /vectors`: `text`, or `texts` for many. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct WeaviateRequest<'b> {
     /// One text.
-    #[serde(borrow)]
     #[schema(value_type = Option<Text<'b>>)]
     text: Option<Text<'b>>,
     /// Many texts.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Text<'b>>>,
     #[schema(value_type = Option<WeaviateConfig>)]

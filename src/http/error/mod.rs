@@ -44,7 +44,7 @@ pub(crate) struct Problem<'e> {
     request_id: &'e str,
     /// The faults and where they stand, at most sixteen.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, max_items = 16)]
+    #[schema(max_items = 16)]
     errors: &'e [Fault],
     /// Seconds after which to try again.
     #[serde(skip_serializing_if = "Option::is_none")]

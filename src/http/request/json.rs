@@ -154,10 +154,9 @@ mod tests {
     use crate::http::request::fields::{Count, List, Pair};
 
     #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
+    #[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
     #[allow(dead_code)]
     struct Body<'b> {
-        #[serde(borrow)]
         pairs: List<Pair<'b>>,
         top_k: Option<Count>,
     }

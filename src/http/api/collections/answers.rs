@@ -157,11 +157,11 @@ pub(super) struct ItemList<'i> {
     pub(super) total: usize,
     /// Attributes that the filter asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     pub(super) filter_unknown: Vec<Box<str>>,
     /// Attributes for which the filter asks for a kind of value that no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     pub(super) filter_mistyped: Vec<Box<str>>,
 }
 

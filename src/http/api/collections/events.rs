@@ -401,20 +401,18 @@ impl EventPage {
 
 /// The body of `POST /collections/{name}/events/{id}/merge`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct MergeRequest<'b> {
     /// The events whose items become items of this event.
-    #[serde(borrow)]
     #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
     events: List<CandidateId<'b>>,
 }
 
 /// The body of `POST /collections/{name}/events/{id}/split`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct SplitRequest<'b> {
     /// The items of the event that become one of their own.
-    #[serde(borrow)]
     #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
     ids: List<CandidateId<'b>>,
 }

@@ -49,15 +49,14 @@ struct FacetList<'f> {
     facets: Vec<FacetEntry<'f>>,
     /// Attributes that were asked for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
     names_unknown: Vec<&'f str>,
     /// Attributes that the filter asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     filter_unknown: Vec<Box<str>>,
     /// Attributes for which the filter asks for a kind of value that no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     filter_mistyped: Vec<Box<str>>,
 }
 

@@ -28,10 +28,9 @@ pub(crate) struct ItemRequest(pub(crate) Incoming);
 /// An item.
 #[derive(Deserialize, ToSchema)]
 #[allow(dead_code)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct ItemFields<'b> {
     /// The item's id, at most 256 bytes; a whole number stands for its digits.
-    #[serde(borrow)]
     id: CandidateId<'b>,
     /// The text.
     #[schema(min_length = 1)]
@@ -54,10 +53,9 @@ described!(ItemRequest as ItemFields<'_>);
 
 /// The body of `POST /collections/{name}/items`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct ItemsRequest<'b> {
     /// The items; each replaces the item with the same `id`.
-    #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
 }

@@ -52,24 +52,20 @@ const NEAR_BYTES: usize = 24;
 
 /// The body of `POST /collections/{name}/match`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct MatchRequest<'b> {
     /// The texts, each with an `id` of its own. A text that the collection has already gets the answer
     /// that it had when it was matched.
-    #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
-    #[serde(borrow)]
     model: Option<ModelName<'b>>,
     /// The method whose vectors find the nearest items; default: `avg-cos`.
-    #[serde(borrow)]
     method: Option<VectorMethod<'b>>,
     /// The kind of stream, which sets the defaults: `topics` of any size among noise, or `stories` of a few
     /// posts each; default: `topics`.
     preset: Option<Preset>,
     /// A method that scores the nearest items again, or `none`; default: for topics `same-event` where
     /// the model was fitted for it, else `coverage`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     second: Option<std::borrow::Cow<'b, str>>,
     /// How many items before a text it is matched against; default: 2000.
@@ -102,7 +98,6 @@ pub(crate) struct MatchRequest<'b> {
     /// it another text under such a name is refused.
     replace: Option<bool>,
     /// A filter, as in `/rank`, of the items that texts are matched against; it must admit the added texts.
-    #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     filter: Option<&'b RawValue>,
     /// Whether each answer says why the text has its event.

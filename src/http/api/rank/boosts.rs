@@ -11,16 +11,14 @@ use crate::http::request::fields::{List, Score, Share};
 
 /// What scores of a collection's items are changed by: how new an item is, or a number among its attributes.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct ItemBoostFields<'b> {
     /// A time as `30d` or `12h`, after which an item's boost is half of what it was: 1 at its own time. Give
     /// either this or `attribute`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     half_life: Option<Cow<'b, str>>,
     /// The name of an attribute, which is a number from 0 to 1, or any number where `half` is given; 0 for
     /// an item without it.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     attribute: Option<Cow<'b, str>>,
     /// The number of the attribute at which the boost is one half: it is `number / (number + half)`.

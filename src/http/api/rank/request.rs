@@ -33,24 +33,20 @@ pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 /// The body of `POST /rank`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub struct RankRequest<'b> {
     /// What the candidates are compared with. Give one of `query`, `queries` and `like`, or of a collection
     /// `boosts` alone.
-    #[serde(borrow)]
     #[schema(value_type = Option<fields::NonEmptyText>)]
     pub(crate) query: Option<Text<'b>>,
     /// Several of them: the answer has a ranking for each, in order, as each alone would have it.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<fields::NonEmptyText>>, min_items = 1, max_items = 100)]
     pub(crate) queries: Option<List<Text<'b>>>,
     /// Texts that candidates should be like, for methods of the kind `similarity`; their order does not
     /// matter.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<LikedText<'b>>>, min_items = 1, max_items = 100)]
     pub(crate) like: Option<List<LikedText<'b>>>,
     /// Texts that they should not be like, beside `like`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<DislikedText<'b>>>, max_items = 100)]
     pub(crate) unlike: Option<List<DislikedText<'b>>>,
     /// What the scores with several liked texts come to.
@@ -59,12 +55,10 @@ pub struct RankRequest<'b> {
     /// score; default: 0.5.
     pub(crate) unlike_weight: Option<Weight>,
     /// The candidates. Give either these or `collection`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Candidate<'b>>>, min_items = 1, max_items = 10000)]
     pub(crate) candidates: Option<List<Candidate<'b>>>,
     /// A collection whose items are ranked: all of them, unless `filter`, `event` or `within` says
     /// otherwise.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collection: Option<Cow<'b, str>>,
     /// Which items of the collection are ranked, by their attributes: an object of conditions, all of
@@ -72,15 +66,12 @@ pub struct RankRequest<'b> {
     /// has any of `eq`, `ne`, `in`, `gt`, `gte`, `lt`, `lte`, `exists`; under `any` stands a list of
     /// filters of which one must hold, under `not` one that must not.
     // Read, and counted, once the collection is known.
-    #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     pub(crate) filter: Option<&'b RawValue>,
     /// Only items of the collection that belong to the event of this name.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) event: Option<Cow<'b, str>>,
     /// Only items of the collection whose time is no further back than this: `30s`, `15m`, `24h`, `7d`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) within: Option<Cow<'b, str>>,
     /// How many items of the collection are scored: those nearest by `avg-cos` to the query, to each of
@@ -89,9 +80,7 @@ pub struct RankRequest<'b> {
     /// items by fusions and by methods of which that misses next to none of the best, of more than 200,000 by
     /// others; all by a method whose vectors are kept.
     pub(crate) shortlist: Option<ShortlistLength>,
-    #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
     pub(crate) measure: Option<MeasureName>,
     pub(crate) opposites: Option<Opposites>,
@@ -116,7 +105,6 @@ pub struct RankRequest<'b> {
     pub(crate) min_known: Option<Share>,
     /// Candidates of these names are left out, as if they had not been sent: neither ranked nor listed
     /// under `unscored`. The others keep their `index`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<CandidateId<'b>>>, max_items = 10000)]
     pub(crate) exclude: Option<List<CandidateId<'b>>>,
     /// What a candidate's `boost` does to its score.
@@ -124,12 +112,10 @@ pub struct RankRequest<'b> {
     /// Boosts of the collection's items, each a number from 0 to 1 that counts beside the similarity. A score is
     /// the sum of similarity and boosts by their weights; the similarity's weight is the rest to 1. Without a
     /// text to rank for a score is the sum of the boosts by their weights.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
     pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
     /// Several rankings made one, instead of `method`: by methods, and by numbers that the candidates
     /// bring under `scores`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<FusePart<'b>>>, min_items = 1, max_items = 16)]
     pub(crate) fuse: Option<List<FusePart<'b>>>,
     /// How the parts of `fuse` become one.
@@ -139,7 +125,6 @@ pub struct RankRequest<'b> {
     pub(crate) collapse: Option<Threshold>,
     /// The name of an attribute of the items of the collection, such as their series: only the best of the
     /// items with the same value is a result. All items without the attribute are results.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collapse_by: Option<Cow<'b, str>>,
     /// How many items with the same value of `collapse_by` are results; default: one.

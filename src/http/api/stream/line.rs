@@ -56,11 +56,9 @@ pub(super) struct TextLine<'b> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct NamedText<'b> {
-    #[serde(borrow)]
     id: Option<LineId<'b>>,
-    #[serde(borrow)]
     text: Text<'b>,
 }
 

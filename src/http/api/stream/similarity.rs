@@ -45,13 +45,10 @@ pub(super) struct PairLine<'b> {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct NamedPair<'b> {
-    #[serde(borrow)]
     id: Option<LineId<'b>>,
-    #[serde(borrow)]
     a: Text<'b>,
-    #[serde(borrow)]
     b: Text<'b>,
 }
 

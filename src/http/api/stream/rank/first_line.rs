@@ -137,16 +137,12 @@ pub(super) struct CandidateLine<'b> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct Fields<'b> {
-    #[serde(borrow)]
     id: Option<LineId<'b>>,
-    #[serde(borrow)]
     text: Text<'b>,
     boost: Option<Score>,
-    #[serde(borrow)]
     data: Option<CallersData<'b>>,
-    #[serde(borrow)]
     scores: Option<CallersScores<'b>>,
 }
 
