@@ -14,9 +14,8 @@ use cognate::window::stream::Settings;
 use cognate::window::usual;
 use cognate::window::usual::Preset;
 use cognate_files::instant;
-use cognate_rows::OnBadRow;
-use cognate_rows::events;
 use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
+use cognate_rows::{OnBadRow, events};
 
 use crate::cli::ask::rank::threshold;
 use crate::cli::choices::choice;

@@ -7,18 +7,17 @@
 use std::path::{Path, PathBuf};
 
 use cognate::methods::means::{sif, usif};
-use cognate::methods::polarity;
 use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
-use cognate::methods::{Fitted, Unfittable};
+use cognate::methods::{Fitted, Unfittable, polarity};
 use cognate::model::format::Limits;
 use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written, clash};
 use cognate::model::{Model, ModelError, OpenOptions};
 use cognate::text::{Bylines, Normalisation};
-use cognate_files::ReadError;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
+use cognate_files::{ReadError, Result};
 
 #[derive(Debug, Default)]
 pub struct FitOptions {
@@ -124,7 +123,7 @@ fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError
     Ok(fitted)
 }
 
-pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
+pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>> {
     let mut input = Input::open(path)?;
     input.skip_byte_order_mark()?;
     let mut lines = Vec::new();

@@ -18,6 +18,9 @@ use std::path::PathBuf;
 use cognate::model::ModelError;
 use cognate_files::ReadError;
 
+/// What training makes, or why it fails.
+pub type Result<T, E = TrainError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     #[error(transparent)]

@@ -19,7 +19,7 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{QUESTION, refusals};
 use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
@@ -60,13 +60,13 @@ pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
 impl Endpoint for ExplainRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>> {
         Ok(Box::new(json::read_object::<ExplainRequest<'b>>(body)?))
     }
 }
 
 impl Ask for ExplainRequest<'_> {
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -116,7 +116,7 @@ impl Planned for Explaining<'_> {
         _: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         let Self { a, b, resolved, .. } = *self;
         let (a, b) = (a.as_ref(), b.as_ref());
         job.check()?;
@@ -155,7 +155,7 @@ refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSu
         ExplainRefusals,
     ),
 )]
-pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response> {
     pipeline::answer::<ExplainRequest<'_>>(app, (), request).await
 }
 

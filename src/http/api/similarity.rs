@@ -17,7 +17,7 @@ use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
@@ -189,7 +189,7 @@ impl Scoring {
         selection: &Selection<'_>,
         threshold: Option<Threshold>,
         models: &Models,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let mut resolved = selection.resolve(models)?;
         resolved.check_scores()?;
         let cutoff = Cutoff::ask(threshold, &mut resolved)?;
@@ -271,13 +271,13 @@ impl Form<Scoring, Pair<'_>> for Native {
         _: &[Pair<'_>],
         scored: &Scores,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         answer.write_json(&SimilarityResponse::new(scored, &asked.resolved, asked.threshold))
     }
 }
 
 impl Ask for SimilarityRequest<'_> {
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -318,7 +318,7 @@ fn no_pairs(pairs: bool, a: bool, b: bool) -> ApiError {
 impl Endpoint for SimilarityRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>> {
         Ok(Box::new(json::read_object::<SimilarityRequest<'b>>(body)?))
     }
 }
@@ -352,10 +352,7 @@ refusals!(
         SimilarityRefusals,
     ),
 )]
-pub(crate) async fn similarity(
-    State(app): State<Arc<App>>,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub(crate) async fn similarity(State(app): State<Arc<App>>, request: Request) -> Result<Response> {
     if body::is_lines(request.headers()) {
         return stream::similarity::answer(app, request).await;
     }

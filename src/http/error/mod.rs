@@ -21,6 +21,9 @@ use utoipa::ToSchema;
 use crate::http::dialect::Dialect;
 use crate::http::error::form::Form;
 
+/// What a request comes to, or why it is refused.
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// Most entries of `errors` in one document.
 pub(crate) const MAX_ITEMS: usize = 16;
 

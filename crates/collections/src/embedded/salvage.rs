@@ -14,7 +14,7 @@ use crate::embedded::log::LogCopy;
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, open_regular};
 use crate::transaction::Change;
-use crate::{CollectionError, Item, check_name};
+use crate::{CollectionError, Item, Result, check_name};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
@@ -31,7 +31,7 @@ pub struct Salvaged {
 }
 
 impl Salvaged {
-    pub fn read(data: &Path, name: &str) -> Result<Self, CollectionError> {
+    pub fn read(data: &Path, name: &str) -> Result<Self> {
         check_name(name)?;
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
@@ -69,7 +69,7 @@ impl Salvaged {
         self.held.table.iter().map(|(_, item)| item)
     }
 
-    pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<(), CollectionError> {
+    pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<()> {
         let (failed, part) = (CollectionError::writing(to), begin(data, to)?);
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
         let folder = part.path().join(name);

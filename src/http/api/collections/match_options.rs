@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::http::api::collections::call;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::query::{Resolved, Selection};
@@ -34,7 +34,7 @@ impl Matching {
         options: &Options<'_>,
         models: &Models,
         treated: impl FnOnce(Settings) -> MatchOptions,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
         let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
         let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
@@ -101,7 +101,7 @@ impl MatchParameters {
         self.explain == Some(true)
     }
 
-    pub(crate) fn matching(&self, models: &Models) -> Result<Matching, ApiError> {
+    pub(crate) fn matching(&self, models: &Models) -> Result<Matching> {
         let least = self.threshold.as_deref();
         let least = least.map(|written| Threshold::parse(written, "/threshold"));
         let options = Options {

@@ -30,7 +30,7 @@ use crate::http::api::question::{
 use crate::http::api::stream::Failure;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::openapi::refusals::{COLLECTION, LIST, QUESTION, WRITE, refusals};
 use crate::http::request::fields::{
     Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
@@ -146,7 +146,7 @@ struct RefusedEntry<'m> {
 }
 
 impl MatchRequest<'_> {
-    fn options(&self) -> Result<Options<'_>, ApiError> {
+    fn options(&self) -> Result<Options<'_>> {
         Ok(Options {
             preset: self.preset,
             method: self.method.as_ref().map(AsRef::as_ref),
@@ -172,7 +172,7 @@ struct MatchQuestion<'b> {
 impl Endpoint for MatchQuestion<'_> {
     type Address = Arc<Against>;
 
-    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyAsk<'b>> {
         let (request, against) = (json::read_object(body)?, Arc::clone(against));
         Ok(Box::new(MatchQuestion { against, request }))
     }
@@ -185,7 +185,7 @@ impl Ask for MatchQuestion<'_> {
     }
 
     /// A match that adds nothing waits for nobody, and a caller that may not write blocks nobody.
-    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+    fn turn(&self) -> Option<BoxFuture<Result<Turn>>> {
         if self.request.add == Some(AddPolicy::None) {
             return None;
         }
@@ -196,7 +196,7 @@ impl Ask for MatchQuestion<'_> {
         }))
     }
 
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -267,7 +267,7 @@ impl Planned for PlannedMatch {
         _: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         job.check()?;
         let Self { against, matching, items, refused, _units, .. } = *self;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
@@ -346,7 +346,7 @@ refusals!(
 pub(crate) async fn matching(
     Named { call, collection, .. }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let app = Arc::clone(&call.app);
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {

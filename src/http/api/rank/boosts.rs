@@ -6,7 +6,7 @@ use cognate_collections::{ItemBoost, ItemBoosts, MAX_BOOSTS};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::request::fields::{List, Score, Share};
 
 /// What scores of a collection's items are changed by: how new an item is, or a number among its attributes.
@@ -64,7 +64,7 @@ impl ItemBoostFields<'_> {
 pub(crate) fn item_boosts(
     list: &List<ItemBoostFields<'_>>,
     rank_alone: bool,
-) -> Result<Option<ItemBoosts>, ApiError> {
+) -> Result<Option<ItemBoosts>> {
     if list.length > MAX_BOOSTS {
         let code = Code::TooManyItems;
         return Err(ApiError::beyond(code, "/boosts", "boosts", MAX_BOOSTS, list.length));
@@ -75,7 +75,7 @@ pub(crate) fn item_boosts(
         })?;
         Ok((boost, fields.weight.0 as f32))
     };
-    let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_, ApiError>>()?;
+    let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_>>()?;
     let boosts = ItemBoosts(boosts);
     if !rank_alone && boosts.rest() <= 0.0 {
         let detail = "the weights of boosts add up to less than 1: the rest is similarity";

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::http::api::pipeline;
 use crate::http::api::rank::ItemBoostFields;
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields;
@@ -177,7 +177,7 @@ impl<'b> RankRequest<'b> {
         self.candidates.as_ref().map_or(&[], |list| &list.items)
     }
 
-    pub(crate) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
+    pub(crate) fn resolve(&self, models: &Models) -> Result<Resolved> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
             opposites: self.opposites,
@@ -195,7 +195,7 @@ impl<'b> RankRequest<'b> {
 
     /// The texts that candidates are ranked for, some of which may be items' texts; refuses fields
     /// that exclude each other.
-    pub(crate) fn asked(&self, named: Option<&[NamedItems; 2]>) -> Result<Asked<'b>, ApiError> {
+    pub(crate) fn asked(&self, named: Option<&[NamedItems; 2]>) -> Result<Asked<'b>> {
         let wrong = |pointer: &'static str, detail: &'static str| {
             Err(ApiError::at(Code::InvalidField, pointer, detail))
         };
@@ -280,7 +280,7 @@ impl<'b> RankRequest<'b> {
         }
     }
 
-    pub(crate) fn check_lengths(&self, app: &App) -> Result<(), ApiError> {
+    pub(crate) fn check_lengths(&self, app: &App) -> Result<()> {
         let most = ("max_queries", app.settings.max_queries);
         if let Some(queries) = &self.queries {
             pipeline::check_length("/queries", "queries", queries.length, most)?;
@@ -299,7 +299,7 @@ impl<'b> RankRequest<'b> {
         &self,
         asked: Asked<'t>,
         resolved: &Resolved,
-    ) -> Result<Question<'t>, ApiError> {
+    ) -> Result<Question<'t>> {
         if resolved.fused.is_some() && self.queries.is_some() {
             let detail = "rankings are made one for one query: send several queries by themselves";
             return Err(ApiError::at(Code::InvalidField, "/queries", detail));
@@ -343,7 +343,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// Refuses fields of candidates that cannot be used.
-    pub(super) fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<(), ApiError> {
+    pub(super) fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<()> {
         let (excluded, limit) =
             (self.exclude.as_ref().map_or(0, |list| list.length), app.settings.max_candidates);
         if excluded > limit {
@@ -369,7 +369,7 @@ impl<'b> RankRequest<'b> {
         Ok(())
     }
 
-    pub(super) fn check_candidates(&self, app: &App) -> Result<(), ApiError> {
+    pub(super) fn check_candidates(&self, app: &App) -> Result<()> {
         refuse_given(self.of_collections(), "this stands beside `collection` alone")?;
         let Some(candidates) = &self.candidates else {
             let detail = "the field `candidates` is missing; `collection` may stand in its place";
@@ -380,7 +380,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// Refuses fields that the first line of a stream cannot have.
-    pub(crate) fn check_first_line(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_first_line(&self) -> Result<()> {
         if self.queries.is_some() {
             let detail =
                 "a stream ranks for one query, or by liked texts: send several queries as JSON";
@@ -444,7 +444,7 @@ impl<'b> RankRequest<'b> {
 fn refuse_given(
     fields: impl IntoIterator<Item = (&'static str, bool)>,
     detail: &'static str,
-) -> Result<(), ApiError> {
+) -> Result<()> {
     match fields.into_iter().find(|(_, is_given)| *is_given) {
         Some((field, _)) => Err(ApiError::at(Code::InvalidField, field, detail)),
         None => Ok(()),
