@@ -134,7 +134,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         Ok(outcome) => {
             out.finish().map_err(named)?;
             // Standard output may hold the records.
-            if !args.records.is_quiet() {
+            if !args.records.quiet {
                 eprintln!("{outcome}");
             }
             Ok(())
