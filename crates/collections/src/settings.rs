@@ -240,10 +240,7 @@ pub fn check_name(name: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let first = name.bytes().next().is_some_and(plain);
     let rest = name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
-    match first && rest && name.len() <= NAME_BYTES {
-        true => Ok(()),
-        false => Err(CollectionError::BadName),
-    }
+    if first && rest && name.len() <= NAME_BYTES { Ok(()) } else { Err(CollectionError::BadName) }
 }
 
 /// Bytes that an allocator takes for an allocation: glibc and musl store a word beside it, allocate

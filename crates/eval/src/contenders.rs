@@ -253,10 +253,7 @@ impl<'e> Field<'e> {
             let problem = format!("{name} cannot be used with this model: {reason}");
             return Err(EvalError::Options(problem));
         }
-        match self.kinds.contains(&method.info().kind) {
-            true => Ok(()),
-            false => Err(only_ranks(name)),
-        }
+        if self.kinds.contains(&method.info().kind) { Ok(()) } else { Err(only_ranks(name)) }
     }
 }
 

@@ -109,10 +109,7 @@ impl Input {
     /// Stored bytes consumed, and the stored size of the file; for a stream both are the bytes
     /// consumed.
     pub fn progress(&self) -> (u64, u64) {
-        let consumed = match self.packing() {
-            None => self.position,
-            Some(_) => self.source.consumed(),
-        };
+        let consumed = self.packing().map_or(self.position, |_| self.source.consumed());
         (consumed, self.total.unwrap_or(consumed))
     }
 

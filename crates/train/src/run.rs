@@ -65,10 +65,7 @@ impl RunFiles {
     /// Ends a run after its model was written: removes the checkpoint, writes the report.
     pub fn finish(&self, checkpoint: &Checkpoint, page: impl FnOnce() -> String) -> Result<()> {
         checkpoint.remove()?;
-        match &self.report {
-            Some(path) => write(path, &page()),
-            None => Ok(()),
-        }
+        self.report.as_ref().map_or(Ok(()), |path| write(path, &page()))
     }
 }
 

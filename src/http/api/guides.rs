@@ -190,10 +190,7 @@ fn target(link: &str) -> Option<String> {
     let (path, place) = link.split_once('#').map_or((link, None), |(path, at)| (path, Some(at)));
     let name =
         path.strip_suffix(".md").filter(|name| GUIDES.iter().any(|one| one.name == *name))?;
-    Some(match place {
-        Some(place) => format!("/guides/{name}#{place}"),
-        None => format!("/guides/{name}"),
-    })
+    Some(place.map_or_else(|| format!("/guides/{name}"), |place| format!("/guides/{name}#{place}")))
 }
 
 #[cfg(test)]

@@ -98,7 +98,6 @@ pub(crate) trait Asked<I>: Send + Sync {
     /// Fewest and most multiplications for these items, whose texts have so many bytes.
     fn work(&self, items: &[I], bytes: usize) -> [u64; 2];
 
-    /// The texts of items, with their places in the question.
     fn texts<'q>(&'q self, items: &'q [I]) -> impl Iterator<Item = (Place, &'q str)> + Clone;
 
     fn ask(&self, items: &[I]) -> Result<Self::Piece, QueryError>;

@@ -166,7 +166,6 @@ impl ApiError {
         Self::internal(text.as_deref().unwrap_or("a panic without a message"))
     }
 
-    /// The problem document for the request of that id.
     fn problem<'e>(&'e self, request_id: &'e str) -> Problem<'e> {
         let code = self.code;
         Problem {

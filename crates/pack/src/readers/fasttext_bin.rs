@@ -96,10 +96,7 @@ impl FastTextReader {
 
     /// The index of a bucket's row, which follows those of the words; `None` if it was pruned.
     fn ngram_row(&self, bucket: u64) -> Option<u64> {
-        match &self.kept {
-            None => Some(bucket),
-            Some(kept) => kept.row(bucket),
-        }
+        self.kept.as_ref().map_or_else(|| Some(bucket), |kept| kept.row(bucket))
     }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::input::Input;
 use super::text::{HEADER_BYTES, count_numbers, is_header, line_bytes};
-use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, ReadError, Result, Source};
+use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, Result, Source};
 
 impl Format {
     pub fn name(self) -> &'static str {

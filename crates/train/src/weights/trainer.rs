@@ -159,7 +159,6 @@ impl Run<'_> {
     }
 }
 
-/// The trained weights, scaled as they are stored.
 fn stored(
     forms: &PairForms<'_>,
     scale: &DistanceScale,

@@ -652,7 +652,6 @@ pub(super) fn hundredths(number: f64) -> f64 {
     (100.0 * number).round() / 100.0
 }
 
-/// At most so many of the texts of an event.
 fn texts_of<'i>(event: &EventItems<'i>, most: usize) -> Vec<&'i str> {
     some_of(event.items.iter().map(|item| &*item.text), most, EVENT_BYTES)
 }

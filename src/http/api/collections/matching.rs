@@ -10,7 +10,7 @@ use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual::Preset;
-use cognate_collections::{Item, ItemProblem, MatchOptions};
+use cognate_collections::{Item, ItemProblem};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -205,15 +205,9 @@ impl Ask for MatchQuestion<'_> {
         let limit = ("max_texts", app.settings.max_texts);
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
-        let filter = call::filter(request.filter.map(RawValue::get))?;
-        let treated = |stream| MatchOptions {
-            stream,
-            filter,
-            add: request.add.unwrap_or_default(),
-            explain: request.explain.unwrap_or(false),
-            replace: request.replace.unwrap_or(false),
-        };
-        let matching = Matching::new(model, &request.options()?, context.models, treated)?;
+        let items = (call::filter(request.filter.map(RawValue::get))?, request.add);
+        let (options, switches) = (request.options()?, [request.explain, request.replace]);
+        let matching = Matching::new(model, &options, context.models, items, switches)?;
         against.check(&matching.how)?;
         let each = list.items.iter().enumerate().map(item_at);
         let text_bytes = against.collection().limits().text_bytes;

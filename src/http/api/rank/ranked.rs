@@ -155,7 +155,6 @@ fn plan_candidates<'b>(request: &RankRequest<'b>, context: &PlanContext<'_>) -> 
     Ok((question, resolved, cost, None))
 }
 
-/// Bytes of a result's text, id and data.
 fn result_bytes(
     request: &RankRequest<'_>,
     text: &str,

@@ -219,10 +219,7 @@ impl Columns {
         let mut input = Input::open(path)?;
         input.skip_byte_order_mark()?;
         let progress = Progress::bytes("tweets");
-        let table = match is_objects(path) {
-            true => None,
-            false => Some(Table::new(self, &mut input)?),
-        };
+        let table = if is_objects(path) { None } else { Some(Table::new(self, &mut input)?) };
         while let Some(line) = input.read_line_bounded(ROW_BYTES)? {
             if line.trim_ascii().is_empty() {
                 continue;
