@@ -193,13 +193,16 @@ impl fmt::Display for Done {
     }
 }
 
-pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
-    let as_json = args.json;
-    let failure = |error: PackError| match error {
+pub(super) fn refused(error: PackError) -> Failure {
+    match error {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
-    };
-    let packed = cognate_pack::pack(&args.options()).map_err(failure)?;
+    }
+}
+
+pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
+    let as_json = args.json;
+    let packed = cognate_pack::pack(&args.options()).map_err(refused)?;
     // The writer has read back every byte.
     let options = OpenOptions { verify: Verify::Structure, ..OpenOptions::default() };
     let engine = Engine::open(&packed.written.path, &options)?;

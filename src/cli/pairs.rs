@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use cognate::text::Normalisation;
 use cognate_train::pairs;
-use cognate_train::pairs::{
-    Columns, Filter, Lengths, PairsError, TextOptions, Texts, TweetOptions,
-};
+use cognate_train::pairs::{Columns, Filter, Lengths, TextOptions, Texts, TweetOptions};
 
 use crate::cli::choices::normalisation;
-use crate::cli::{Failure, count, show, usage};
+use crate::cli::train::refused;
+use crate::cli::{Failure, count, show};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PairsCommand {
@@ -141,12 +140,5 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
             };
             show(&pairs::from_tweets(&options).map_err(refused)?, args.shared.json)
         }
-    }
-}
-
-fn refused(error: PairsError) -> Failure {
-    match error {
-        PairsError::Options(problem) => usage(problem),
-        other => other.into(),
     }
 }

@@ -27,6 +27,9 @@ pub enum TrainError {
     Read(#[from] ReadError),
     #[error("{0}")]
     Options(String),
+    /// The texts give too few pairs.
+    #[error("{0}")]
+    TooLittle(String),
     /// The texts are unsuitable or too few to learn from.
     #[error("{file}: {problem}")]
     Data { file: String, problem: String },
