@@ -261,7 +261,7 @@ impl Pool {
         deadline: Instant,
         metrics: &Metrics,
         job: impl FnOnce(&JobContext) -> Result<T> + Send + 'static,
-    ) -> Result<Result<T, ApiError>> {
+    ) -> Result<Result<T>> {
         self.run_within(client, (deadline, GRACE), metrics, job).await
     }
 
@@ -272,7 +272,7 @@ impl Pool {
         (deadline, grace): (Instant, Duration),
         metrics: &Metrics,
         job: impl FnOnce(&JobContext) -> Result<T> + Send + 'static,
-    ) -> Result<Result<T, ApiError>> {
+    ) -> Result<Result<T>> {
         if !client.take(Resource::Jobs, 1, self.share) {
             return Err(queue_full(true));
         }

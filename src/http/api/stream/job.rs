@@ -165,7 +165,7 @@ impl<Q: LineQuestion> Stream<Q> {
     async fn try_to_finish(
         self: &Arc<Self>,
         patience: Duration,
-    ) -> Result<Result<(Result<(), ApiError>, Duration), ApiError>> {
+    ) -> Result<Result<(Result<()>, Duration)>> {
         let app = &self.app;
         let permit = app.admission.admit_for(&self.caller.client)?;
         let stream = Arc::clone(self);
