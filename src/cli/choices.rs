@@ -4,7 +4,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use cognate::engine::{Measure, Opposites, Strategy};
 use cognate::model::format::Dtype;
-use cognate::text::Bylines;
+use cognate::text::{Bylines, Normalisation};
+use cognate::window::stream::AddPolicy;
 use cognate::window::usual::Preset;
 #[cfg(feature = "eval")]
 use cognate_eval::View;
@@ -14,11 +15,9 @@ use cognate_pack::intake::{BadUtf8, FlawedRows};
 use cognate_pack::transform::Cut;
 use cognate_rows::bulk::OnError;
 #[cfg(feature = "train-ranker")]
-use cognate_train::ranker::Encoder;
-#[cfg(feature = "train-ranker")]
-use cognate_train::ranker::Goal;
-#[cfg(feature = "train-ranker")]
 use cognate_train::ranker::data::Grouping;
+#[cfg(feature = "train-ranker")]
+use cognate_train::ranker::{Encoder, Goal};
 #[cfg(feature = "train")]
 use cognate_train::vectors::Objective;
 #[cfg(feature = "train")]
@@ -43,6 +42,12 @@ pub(super) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
     })
 }
 
+/// Rules that turn texts into words, by the name of their preset.
+pub(super) fn normalisation() -> impl TypedValueParser<Value = Normalisation> {
+    PossibleValuesParser::new(Normalisation::PRESETS)
+        .try_map(|name| Normalisation::preset(&name).ok_or("no such preset"))
+}
+
 macro_rules! help {
     () => {
         None
@@ -63,6 +68,11 @@ macro_rules! choices {
 }
 
 choices! {
+    AddPolicy {
+        All = "all",
+        New = "new",
+        None = "none",
+    }
     BadUtf8 {
         Strict = "strict": "Stop, naming the row",
         Lossy = "lossy": "Replace the bad bytes by U+FFFD",

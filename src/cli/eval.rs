@@ -222,19 +222,13 @@ impl Shared {
         model: &Path,
         more: impl IntoIterator<Item = &'p PathBuf>,
     ) -> Result<(), Failure> {
-        let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
-        let written = [("--json", json), ("--html", self.html.as_deref())];
-        let written: Vec<(&str, &Path)> =
-            written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
+        let written = outputs(self.json.as_deref(), self.html.as_deref());
         let data: Vec<&Path> = self.files.iter().chain(more).map(PathBuf::as_path).collect();
         let figures = clash(&written, data.iter().copied().chain([model]));
         // The model may be overwritten: it is read first and replaced as a whole.
         let output = self.output.as_deref().map(|path| ("-o", path));
         let all: Vec<(&str, &Path)> = written.into_iter().chain(output).collect();
-        match figures.or_else(|| clash(&all, data)) {
-            Some(problem) => Err(usage(problem)),
-            None => Ok(()),
-        }
+        figures.or_else(|| clash(&all, data)).map_or(Ok(()), |problem| Err(usage(problem)))
     }
 
     /// Files first, so that the printed report means that all went well.
@@ -242,15 +236,7 @@ impl Shared {
         if let Some(path) = &self.html {
             write(path, &report.html())?;
         }
-        let json_printed = self.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
-        match &self.json {
-            Some(_) if json_printed => print(&report.json())?,
-            Some(path) => write(path, &(report.json() + "\n"))?,
-            None => {}
-        }
-        if !json_printed {
-            print(&report.terminal())?;
-        }
+        publish(self.json.as_deref(), &report.json(), &report.terminal())?;
         if !self.set_auto {
             return Ok(());
         }
@@ -267,6 +253,23 @@ impl Shared {
         }
         print(&format!("\n{written}"))
     }
+}
+
+/// The files that take figures, with their flags; `-` is standard output.
+fn outputs<'p>(json: Option<&'p Path>, html: Option<&'p Path>) -> Vec<(&'static str, &'p Path)> {
+    let json = json.filter(|path| path.as_os_str() != "-");
+    let written = [("--json", json), ("--html", html)];
+    written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
+}
+
+/// Writes figures as JSON if a file is named, and prints the table, or the JSON in its place.
+fn publish(path: Option<&Path>, json: &str, table: &str) -> Result<(), Failure> {
+    match path {
+        Some(path) if path.as_os_str() == "-" => return print(json),
+        Some(path) => write(path, &format!("{json}\n"))?,
+        None => {}
+    }
+    print(table)
 }
 
 pub(in crate::cli) fn write(path: &Path, text: &str) -> Result<(), Failure> {

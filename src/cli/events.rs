@@ -14,9 +14,8 @@ use cognate::window::stream::Settings;
 use cognate::window::usual;
 use cognate::window::usual::Preset;
 use cognate_files::instant;
-use cognate_rows::OnBadRow;
-use cognate_rows::events;
 use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
+use cognate_rows::{OnBadRow, events};
 
 use crate::cli::ask::rank::threshold;
 use crate::cli::choices::choice;
@@ -135,7 +134,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         Ok(outcome) => {
             out.finish().map_err(named)?;
             // Standard output may hold the records.
-            if !args.records.is_quiet() {
+            if !args.records.quiet {
                 eprintln!("{outcome}");
             }
             Ok(())

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use cognate::model::format::Dtype;
 use cognate_pack::export;
-use cognate_pack::export::{ExportError, ExportOptions, Inflections, Library};
+use cognate_pack::export::{ExportOptions, Inflections, Library};
 
 use crate::cli::choices::choice;
-use crate::cli::{Failure, show, usage};
+use crate::cli::pack::refused;
+use crate::cli::{Failure, show};
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
@@ -49,9 +50,5 @@ pub(super) fn run(args: ExportArgs) -> Result<(), Failure> {
         inflections: args.inflections.unwrap_or(by_library),
         normalize: args.normalize,
     };
-    let failure = |error: ExportError| match error {
-        ExportError::Options(problem) => usage(problem),
-        other => other.into(),
-    };
-    show(&export::export(&options).map_err(failure)?, args.json)
+    show(&export::export(&options).map_err(refused)?, args.json)
 }

@@ -23,7 +23,7 @@ pub(super) struct RecordArgs {
     format: Option<Format>,
     /// Rows have no header: columns are named by numbers from 1
     #[arg(long)]
-    no_header: bool,
+    pub(super) no_header: bool,
     /// Character between the cells of CSV, such as `;`, or `tab`
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     delimiter: Option<u8>,
@@ -36,7 +36,7 @@ pub(super) struct RecordArgs {
     columns: Vec<String>,
     /// Show neither progress nor a report
     #[arg(short, long)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 fn delimiter(written: &str) -> Result<u8, String> {
@@ -70,14 +70,6 @@ impl RecordArgs {
             }
         };
         Ok(Options { format, headless: self.no_header })
-    }
-
-    pub(super) fn is_headless(&self) -> bool {
-        self.no_header
-    }
-
-    pub(super) fn is_quiet(&self) -> bool {
-        self.quiet
     }
 
     pub(super) fn bad_rows(&self) -> OnBadRow {
@@ -121,7 +113,7 @@ impl Reading {
         output: Option<&Path>,
         as_json: bool,
     ) -> Result<(), Failure> {
-        if self.records.is_quiet() {
+        if self.records.quiet {
             return Ok(());
         }
         if output.is_some() {

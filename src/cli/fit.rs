@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use cognate::text::Bylines;
 use cognate_pack::fit;
-use cognate_pack::fit::{FitError, FitOptions, UniverseChoice};
+use cognate_pack::fit::{FitOptions, UniverseChoice};
 
 use crate::cli::choices::choice;
 use crate::cli::model_file::usual;
+use crate::cli::pack::refused;
 use crate::cli::{Failure, show, usage};
 
 #[derive(Debug, Args)]
@@ -51,9 +52,5 @@ pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
     };
     let fitted =
         fit::fit(&FitOptions { model, output, components, universe, polarity, names, bylines });
-    let failure = |error: FitError| match error {
-        FitError::Options(problem) => usage(problem),
-        other => other.into(),
-    };
-    show(&fitted.map_err(failure)?, json)
+    show(&fitted.map_err(refused)?, json)
 }

@@ -16,7 +16,7 @@ use cognate_pack::transform::{Changes, Cut};
 use cognate_pack::{PackError, PackOptions, Packed, UnknownChoice};
 use serde::Serialize;
 
-use crate::cli::choices::choice;
+use crate::cli::choices::{choice, normalisation};
 use crate::cli::{Failure, count, show, usage};
 
 #[derive(Debug, Args)]
@@ -48,9 +48,8 @@ pub(super) struct PackArgs {
     #[arg(long, value_parser = choice::<Dtype>(), default_value = "f32")]
     dtype: Dtype,
     /// Rules that turn texts into words
-    #[arg(long, value_name = "PRESET", default_value = "plain",
-          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
-    normalisation: String,
+    #[arg(long, value_name = "PRESET", default_value = "plain", value_parser = normalisation())]
+    normalisation: Normalisation,
     /// Lower-case the words; of words that become equal, keep the first
     #[arg(long)]
     lower: bool,
@@ -132,16 +131,14 @@ fn length(text: &str) -> Result<f32, String> {
 }
 
 impl PackArgs {
-    fn options(self) -> Result<PackOptions, Failure> {
-        let normalisation = Normalisation::preset(&self.normalisation)
-            .ok_or_else(|| usage("--normalisation: no such preset"))?;
+    fn options(self) -> PackOptions {
         let unknown = match self.unknown {
             None => UnknownChoice::Format,
             Some(UnknownKind::Skip) => UnknownChoice::Skip,
             Some(UnknownKind::Subword) => UnknownChoice::Subword,
             Some(UnknownKind::Fallback) => UnknownChoice::Fallback { norm: self.hash_norm },
         };
-        Ok(PackOptions {
+        PackOptions {
             source: Source {
                 path: self.input,
                 format: self.format,
@@ -163,7 +160,7 @@ impl PackArgs {
                 dims: self.dims.map(|dims| (dims, self.cut)),
                 unit_norm: self.unit_norm,
             },
-            normalisation,
+            normalisation: self.normalisation,
             unknown,
             pieces: self
                 .pieces
@@ -175,7 +172,7 @@ impl PackArgs {
             documents: self.documents,
             licence: self.licence,
             auto_method: self.auto_method.map(str::to_owned),
-        })
+        }
     }
 }
 
@@ -196,13 +193,16 @@ impl fmt::Display for Done {
     }
 }
 
-pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
-    let as_json = args.json;
-    let failure = |error: PackError| match error {
+pub(super) fn refused(error: PackError) -> Failure {
+    match error {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
-    };
-    let packed = cognate_pack::pack(&args.options()?).map_err(failure)?;
+    }
+}
+
+pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
+    let as_json = args.json;
+    let packed = cognate_pack::pack(&args.options()).map_err(refused)?;
     // The writer has read back every byte.
     let options = OpenOptions { verify: Verify::Structure, ..OpenOptions::default() };
     let engine = Engine::open(&packed.written.path, &options)?;

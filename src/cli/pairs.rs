@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use cognate::text::Normalisation;
 use cognate_train::pairs;
-use cognate_train::pairs::{
-    Columns, Filter, Lengths, PairsError, TextOptions, Texts, TweetOptions,
-};
+use cognate_train::pairs::{Columns, Filter, Lengths, TextOptions, Texts, TweetOptions};
 
-use crate::cli::{Failure, count, show, usage};
+use crate::cli::choices::normalisation;
+use crate::cli::train::refused;
+use crate::cli::{Failure, count, show};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PairsCommand {
@@ -44,9 +43,8 @@ struct Shared {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Rules that turn texts into words
-    #[arg(long, value_name = "PRESET", default_value = "deboom",
-          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
-    normalisation: String,
+    #[arg(long, value_name = "PRESET", default_value = "deboom", value_parser = normalisation())]
+    normalisation: Normalisation,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -109,17 +107,9 @@ fn even(text: &str) -> Result<u64, String> {
     count.ok_or_else(|| "expected an even number above 0: half of the rows are related".to_owned())
 }
 
-impl Shared {
-    fn rules(&self) -> Result<Normalisation, Failure> {
-        Normalisation::preset(&self.normalisation)
-            .ok_or_else(|| usage("--normalisation: no such preset"))
-    }
-}
-
 pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
     match command {
         PairsCommand::Text(args) => {
-            let normalisation = args.shared.rules()?;
             let options = TextOptions {
                 files: args.files,
                 output: args.shared.output,
@@ -127,12 +117,11 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
                 lengths: args.length,
                 stride: args.stride.map(|words| words as usize),
                 seed: args.shared.seed,
-                normalisation,
+                normalisation: args.shared.normalisation,
             };
             show(&pairs::from_text(&options).map_err(refused)?, args.shared.json)
         }
         PairsCommand::Tweets(args) => {
-            let normalisation = args.shared.rules()?;
             let options = TweetOptions {
                 files: args.files,
                 output: args.shared.output,
@@ -146,17 +135,10 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
                 per_tweet: args.per_tweet,
                 rows: args.shared.rows,
                 seed: args.shared.seed,
-                normalisation,
+                normalisation: args.shared.normalisation,
                 texts: if args.normalised { Texts::Normalised } else { Texts::AsTheyAre },
             };
             show(&pairs::from_tweets(&options).map_err(refused)?, args.shared.json)
         }
-    }
-}
-
-fn refused(error: PairsError) -> Failure {
-    match error {
-        PairsError::Options(problem) => usage(problem),
-        other => other.into(),
     }
 }

@@ -18,7 +18,7 @@ use crate::http::auth::access::Access;
 use crate::http::auth::client::Peers;
 use crate::http::auth::keys::{Keys, KeysError};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::observe::budget::Budget;
 use crate::http::observe::metrics::Metrics;
 use crate::http::observe::request_log::{Ids, RequestLog};
@@ -26,8 +26,7 @@ use crate::http::observe::streams::EarlyEnds;
 use crate::http::observe::trace::Tracer;
 use crate::http::registry::collections::Collections;
 use crate::http::registry::models;
-use crate::http::registry::models::{LoadedModel, Models, ModelsError};
-use crate::http::registry::models::{ModelSummary, Reloaded};
+use crate::http::registry::models::{LoadedModel, ModelSummary, Models, ModelsError, Reloaded};
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
 use crate::http::work::file_threads;
@@ -192,7 +191,7 @@ impl App {
     /// Reads and checks the key file and the model files again, and puts them into use. Keys and
     /// models are independent: a bad model file, or one that cannot be read, does not keep a
     /// revoked key valid.
-    pub async fn reload(self: &Arc<Self>) -> Result<Reloaded, ApiError> {
+    pub async fn reload(self: &Arc<Self>) -> Result<Reloaded> {
         let failed = |error: JoinError| ApiError::internal(&error.to_string());
         let app = Arc::clone(self);
         let keys = {
@@ -342,7 +341,7 @@ impl App {
 
     /// Why the server is not ready, if so. Only the default model counts: another damaged model is
     /// refused by itself, and requests for other models are unaffected.
-    pub(crate) fn check_ready(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_ready(&self) -> Result<()> {
         if self.draining.load(Ordering::Acquire) {
             return Err(ApiError::new(Code::Draining, "the server is about to stop"));
         }

@@ -15,7 +15,7 @@ use cognate::engine::Engine;
 use cognate::window::naming;
 use cognate::window::naming::Terms;
 
-use crate::{Cancellation, ChooseError, Collection, CollectionError, Item};
+use crate::{Cancellation, ChooseError, Collection, Item, Result};
 
 pub(super) const PIECE: usize = 256;
 /// Bytes of texts and names of alerts after which a read ends; the alert that reaches them is the
@@ -153,7 +153,7 @@ impl AlertReader {
         rule: AlertRule,
         start: Start,
         now: i64,
-    ) -> Result<Self, CollectionError> {
+    ) -> Result<Self> {
         let (cursor, bits) = (Cursor::default(), Arc::default());
         let mut reader = Self { rule, cursor, next: 0, passed: None, bits };
         match start {
@@ -190,11 +190,7 @@ impl AlertReader {
         self.passed.is_some()
     }
 
-    pub fn is_behind(
-        &self,
-        collection: &dyn Collection,
-        now: i64,
-    ) -> Result<bool, CollectionError> {
+    pub fn is_behind(&self, collection: &dyn Collection, now: i64) -> Result<bool> {
         let added = collection.added(Some(self.next), 1, now)?;
         let is_new = !added.items.is_empty() || added.last_move > self.cursor.merges;
         Ok(is_new || self.passed.is_some())

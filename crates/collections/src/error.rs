@@ -8,6 +8,9 @@ use cognate::model::IoCause;
 use crate::item::ItemProblem;
 use crate::settings::NAME_BYTES;
 
+/// What a request to a collection comes to, or why it fails.
+pub type Result<T, E = CollectionError> = std::result::Result<T, E>;
+
 /// Messages of refusals are for the caller; messages that name files or hosts are for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectionError {

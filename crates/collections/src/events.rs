@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{CollectionError, Item};
+use crate::{CollectionError, Item, Result};
 
 const HOUR: i64 = 3_600_000;
 /// Shortest span that has a rate.
@@ -155,11 +155,7 @@ impl EventChange {
 
     /// Returns which items move to which event, given all items of [`events`](Self::events) in the order in
     /// which they were added. `at` is the time of the change; no other merge of the collection has it.
-    pub(super) fn moves(
-        &self,
-        members: &[Member<'_>],
-        at: i64,
-    ) -> Result<Vec<Move>, CollectionError> {
+    pub(super) fn moves(&self, members: &[Member<'_>], at: i64) -> Result<Vec<Move>> {
         let refused =
             |field, index, problem| CollectionError::EventChange { field, index, problem };
         match self {
@@ -324,7 +320,7 @@ mod tests {
         assert_eq!(split("b", &["b2", "c"]).unwrap(), "c:c:1 b2:c:2");
         // The rest keeps the name `b`, so the new event cannot have it.
         assert_eq!(split("b", &["b", "c", "c"]).unwrap(), "b:c:1 c:c:2");
-        let refused = |moves: Result<String, CollectionError>| match moves.unwrap_err() {
+        let refused = |moves: Result<String>| match moves.unwrap_err() {
             CollectionError::EventChange { field, index, .. } => (field, index),
             CollectionError::NoEvent => ("", None),
             other => panic!("{other}"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::filter::{ExactNumber, compare};
-use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item};
+use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item, Result};
 
 /// Items counted between two checks for cancellation.
 const PIECE: usize = 4096;
@@ -120,7 +120,7 @@ impl Facets {
     }
 }
 
-pub(super) fn check_different(values: usize) -> Result<(), CollectionError> {
+pub(super) fn check_different(values: usize) -> Result<()> {
     match values > MAX_COUNTED_VALUES {
         true => Err(CollectionError::TooManyChosen { limit: MAX_COUNTED_VALUES }),
         false => Ok(()),

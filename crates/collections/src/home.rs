@@ -12,7 +12,8 @@ use cognate::methods::Method;
 use crate::embedded::Lasting;
 use crate::{
     AskedAttribute, CollectionError, Cut, EventChange, Facets, Filter, Item, ItemPatch, Limits,
-    MatchOptions, Matched, Merged, Settings, SettingsChange, SharedEngine, TopQuery, Vectors,
+    MatchOptions, Matched, Merged, Result, Settings, SettingsChange, SharedEngine, TopQuery,
+    Vectors,
 };
 
 /// A write that may not survive a crash yet. No caller may be answered before
@@ -31,9 +32,9 @@ pub trait Home: Debug + Send + Sync {
 
     /// The collection of this name. A remote home answers without looking; then each call on the
     /// collection reports whether it exists.
-    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError>;
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>>;
 
-    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError>;
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>>;
 
     /// Makes a collection, or changes its settings; returns whether it is new.
     fn set(
@@ -41,11 +42,11 @@ pub trait Home: Debug + Send + Sync {
         _name: &str,
         _change: SettingsChange,
         _now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+    ) -> Result<(Arc<dyn Collection>, bool)> {
         Err(CollectionError::ReadOnly)
     }
 
-    fn delete(&self, _name: &str) -> Result<(), CollectionError> {
+    fn delete(&self, _name: &str) -> Result<()> {
         Err(CollectionError::ReadOnly)
     }
 
@@ -54,7 +55,7 @@ pub trait Home: Debug + Send + Sync {
 
     /// Checks that the stored data is still in place; reports a problem once. Call it every few
     /// seconds.
-    fn look_after(&self) -> Result<(), CollectionError> {
+    fn look_after(&self) -> Result<()> {
         Ok(())
     }
 
@@ -76,7 +77,7 @@ pub trait Home: Debug + Send + Sync {
 
     /// Opens collections that were added to the folder since, and damaged ones that were mended:
     /// their names, and the unfinished ends that were cut off their logs.
-    fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
+    fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>)> {
         Ok(Default::default())
     }
 
@@ -102,17 +103,17 @@ pub trait Collection: Debug + Send + Sync {
 
     fn limits(&self) -> &Limits;
 
-    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
+    fn told(&self, now: i64) -> Result<CollectionInfo>;
 
     fn activity(&self) -> Activity {
         Activity::default()
     }
 
     /// The items of these names with their numbers; `None` for a name without an item.
-    fn numbered(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Numbered>>, CollectionError>;
+    fn numbered(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Numbered>>>;
 
     /// The items of these names; `None` for a name without an item.
-    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>> {
         let found = self.numbered(ids, now)?.into_iter();
         Ok(found.map(|found| found.map(|(_, item)| item)).collect())
     }
@@ -169,7 +170,7 @@ pub trait Collection: Debug + Send + Sync {
     }
 
     /// At most `most` items from this number on, in order; without a number, the last item alone.
-    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError>;
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added>;
 
     /// The merges of events after this time, oldest first; only of events with items in the collection.
     fn merges(
@@ -180,9 +181,9 @@ pub trait Collection: Debug + Send + Sync {
     ) -> Result<Vec<Merged>, ChooseError>;
 
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
-    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
+    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending)>;
 
-    fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
+    fn change(&self, wanted: Write, now: i64) -> Result<Applied> {
         let (applied, pending) = self.write(wanted, now)?;
         self.wait_durable(pending)?;
         Ok(applied)
@@ -190,7 +191,7 @@ pub trait Collection: Debug + Send + Sync {
 
     /// Waits until a write is durable. If it cannot be made durable, it is undone with all later
     /// writes.
-    fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError>;
+    fn wait_durable(&self, pending: Pending) -> Result<()>;
 
     /// Matches items of different names against those of the collection and adds them, in order:
     /// all of them or none; none if cancelled. They must not be acknowledged before
@@ -217,13 +218,13 @@ pub trait Collection: Debug + Send + Sync {
 
     /// Removes expired items, which is a write like any other; `None` if the collection accepts no
     /// writes any more.
-    fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError>;
+    fn expire(&self, now: i64) -> Result<Option<Pending>>;
 
     /// Compacts the log, while others write.
-    fn compact_log(&self) -> Result<(), CollectionError>;
+    fn compact_log(&self) -> Result<()>;
 
     /// Expires items and compacts the log. Call it every few seconds.
-    fn tidy(&self, now: i64) -> Result<(), CollectionError> {
+    fn tidy(&self, now: i64) -> Result<()> {
         let Some(pending) = self.expire(now)? else { return Ok(()) };
         self.wait_durable(pending)?;
         self.compact_log()

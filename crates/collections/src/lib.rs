@@ -44,7 +44,7 @@ pub use embedded::{
     BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
     back_up_among, check_logs, promote, remove_older,
 };
-pub use error::CollectionError;
+pub use error::{CollectionError, Result};
 pub use events::{EventChange, EventItems};
 pub use facets::{Facet, Facets, MAX_COUNTED_VALUES};
 pub use filter::{Filter, FilterProblem};

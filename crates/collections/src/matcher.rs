@@ -20,7 +20,9 @@ use cognate::window::events::Considered;
 use cognate::window::stream::{AddPolicy, Settings};
 
 use crate::windows::{Following, HeldWindow, Windows};
-use crate::{Cancellation, ChooseError, CollectionError, Event, Filter, Item, ItemProblem, Limits};
+use crate::{
+    Cancellation, ChooseError, CollectionError, Event, Filter, Item, ItemProblem, Limits, Result,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchOptions {
@@ -324,11 +326,7 @@ impl MatchOptions {
 }
 
 /// Refuses items that no collection or these options accept, and two of one name.
-pub(super) fn check(
-    items: &[Item],
-    how: &MatchOptions,
-    limits: &Limits,
-) -> Result<(), CollectionError> {
+pub(super) fn check(items: &[Item], how: &MatchOptions, limits: &Limits) -> Result<()> {
     let mut names = HashSet::new();
     for (index, item) in items.iter().enumerate() {
         let mut checked = how.check(item, limits.text_bytes);

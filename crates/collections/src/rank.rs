@@ -8,8 +8,8 @@ use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Engine, Query};
 
 use crate::{
-    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, ID_BYTES, Item,
-    ItemBoosts, ItemSelector, TopQuery, usual_shortlist,
+    Cancellation, Choice, ChooseError, Chosen, Collection, ID_BYTES, Item, ItemBoosts,
+    ItemSelector, Result, TopQuery, usual_shortlist,
 };
 
 /// Default number of results of a ranking of a collection.
@@ -48,7 +48,7 @@ impl NamedItems {
         collection: &dyn Collection,
         liked: &[LikedBy<'_>],
         now: i64,
-    ) -> Result<Self, CollectionError> {
+    ) -> Result<Self> {
         let mut named = Self { items: vec![None; liked.len()], ..Self::default() };
         let (places, ids): (Vec<usize>, Vec<&str>) =
             liked.iter().enumerate().filter_map(|(place, one)| Some((place, one.id()?))).unzip();

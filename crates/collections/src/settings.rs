@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::{CollectionError, Item};
+use crate::{CollectionError, Item, Result};
 
 pub const NAME_BYTES: usize = 64;
 
@@ -115,14 +115,14 @@ pub struct Limits {
 
 impl Limits {
     /// Refuses if no collection accepts one of these items.
-    pub(super) fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
+    pub(super) fn check(&self, items: &[Item]) -> Result<()> {
         items.iter().enumerate().try_for_each(|(index, item)| {
             let checked = item.check(self.text_bytes);
             checked.map_err(|problem| CollectionError::Item { index, problem })
         })
     }
 
-    pub(super) fn check_kept(&self, change: SettingsChange) -> Result<(), CollectionError> {
+    pub(super) fn check_kept(&self, change: SettingsChange) -> Result<()> {
         let limit = self.items;
         match change.max_items.flatten().filter(|most| *most > limit) {
             Some(wanted) => Err(CollectionError::TooManyItems { wanted, limit }),
@@ -170,7 +170,7 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    pub fn take(&self, bytes: usize) -> Result<(), CollectionError> {
+    pub fn take(&self, bytes: usize) -> Result<()> {
         // Even over budget, a change that takes nothing is allowed: it may free memory.
         if bytes == 0 {
             return Ok(());
@@ -180,7 +180,7 @@ impl Budget {
 
     /// Takes bytes; if memory is short, calls `own` in turn to free some, then the holders of all
     /// collections.
-    pub(super) fn take_with(&self, bytes: usize, own: &[&dyn Fn()]) -> Result<(), CollectionError> {
+    pub(super) fn take_with(&self, bytes: usize, own: &[&dyn Fn()]) -> Result<()> {
         for give_way in own.iter().copied().chain([&(|| self.make_room()) as &dyn Fn()]) {
             if self.take(bytes).is_ok() {
                 return Ok(());
@@ -191,12 +191,12 @@ impl Budget {
     }
 
     /// Takes bytes for data that can be computed again, if a quarter of the budget stays free.
-    pub(super) fn take_spare(self: &Arc<Self>, bytes: usize) -> Result<Paid, CollectionError> {
+    pub(super) fn take_spare(self: &Arc<Self>, bytes: usize) -> Result<Paid> {
         self.take_up_to(self.limit - self.limit / 4, bytes)?;
         Ok(Paid { budget: Arc::clone(self), bytes })
     }
 
-    fn take_up_to(&self, most: usize, bytes: usize) -> Result<(), CollectionError> {
+    fn take_up_to(&self, most: usize, bytes: usize) -> Result<()> {
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
@@ -236,14 +236,11 @@ impl Drop for Paid {
 }
 
 /// Checks the name of a collection, which is also the name of its folder.
-pub fn check_name(name: &str) -> Result<(), CollectionError> {
+pub fn check_name(name: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let first = name.bytes().next().is_some_and(plain);
     let rest = name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
-    match first && rest && name.len() <= NAME_BYTES {
-        true => Ok(()),
-        false => Err(CollectionError::BadName),
-    }
+    if first && rest && name.len() <= NAME_BYTES { Ok(()) } else { Err(CollectionError::BadName) }
 }
 
 /// Bytes that an allocator takes for an allocation: glibc and musl store a word beside it, allocate

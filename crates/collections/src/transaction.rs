@@ -12,7 +12,7 @@ use crate::matcher::Followed;
 use crate::windows::Following;
 use crate::{
     Applied, Attributes, Cancellation, ChooseError, CollectionError, EventChange, Item,
-    ItemSelector, Limits, MatchOptions, Patched, Settings, SharedEngine, Write, matcher,
+    ItemSelector, Limits, MatchOptions, Patched, Result, Settings, SharedEngine, Write, matcher,
 };
 
 /// A change of a collection, as a log has it.
@@ -61,42 +61,29 @@ pub(super) trait Transaction: Following {
     fn limits(&self) -> &Limits;
 
     /// Refuses items that other homes can store and this home cannot.
-    fn check(&self, _items: &[Item]) -> Result<(), CollectionError> {
+    fn check(&self, _items: &[Item]) -> Result<()> {
         Ok(())
     }
 
-    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError>;
+    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>>;
 
     /// Time of the last merge that moved items of the collection.
-    fn last_move(&mut self) -> Result<i64, CollectionError>;
+    fn last_move(&mut self) -> Result<i64>;
 
     /// The moves of items by a change of events at this moment.
-    fn moves(
-        &mut self,
-        wanted: &EventChange,
-        at: i64,
-        now: i64,
-    ) -> Result<Vec<Move>, CollectionError>;
+    fn moves(&mut self, wanted: &EventChange, at: i64, now: i64) -> Result<Vec<Move>>;
 
     /// Removes the selected items; a database removes them without sending them here.
-    fn remove_selected(
-        &mut self,
-        which: &ItemSelector<'_>,
-        now: i64,
-    ) -> Result<Applied, CollectionError>;
+    fn remove_selected(&mut self, which: &ItemSelector<'_>, now: i64) -> Result<Applied>;
 
     /// Makes changes: all of them or none. Without changes, reports whether any would be accepted.
-    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError>;
+    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied>;
 
     /// Increments the [revision](Following::revision).
     fn revise(&mut self);
 }
 
-pub(super) fn write(
-    turn: &mut dyn Transaction,
-    wanted: Write,
-    now: i64,
-) -> Result<Applied, CollectionError> {
+pub(super) fn write(turn: &mut dyn Transaction, wanted: Write, now: i64) -> Result<Applied> {
     let mut revises = false;
     let changes = match wanted {
         Write::Put(items) => {
@@ -177,7 +164,7 @@ pub(super) fn change(
     mut changes: Vec<Change>,
     revises: bool,
     now: i64,
-) -> Result<Applied, CollectionError> {
+) -> Result<Applied> {
     let own = turn.settings();
     let oldest = own.oldest(now);
     let (all, live) = (turn.live(None)?, turn.live(oldest)?);

@@ -8,7 +8,7 @@ use cognate::engine::{KeptText, Reason};
 use cognate::methods::Method;
 
 use crate::settings::Paid;
-use crate::{Budget, CollectionError};
+use crate::{Budget, Result};
 
 const BLOCK: u64 = 512;
 
@@ -36,7 +36,7 @@ enum State {
 }
 
 impl Block {
-    fn new(dims: usize, budget: &Arc<Budget>) -> Result<Self, CollectionError> {
+    fn new(dims: usize, budget: &Arc<Budget>) -> Result<Self> {
         let numbers = BLOCK as usize * dims;
         let bytes = numbers * size_of::<f32>() + BLOCK as usize * size_of::<State>();
         Ok(Self {
@@ -46,7 +46,7 @@ impl Block {
         })
     }
 
-    fn copy(&self, dims: usize) -> Result<Self, CollectionError> {
+    fn copy(&self, dims: usize) -> Result<Self> {
         let mut copy = Self::new(dims, &self.paid.budget)?;
         copy.states.copy_from_slice(&self.states);
         copy.rows.copy_from_slice(&self.rows);
@@ -91,7 +91,7 @@ impl Vectors {
         &mut self,
         made: Vec<(u64, Result<&[f32], Reason>)>,
         budget: &Arc<Budget>,
-    ) -> Result<(), CollectionError> {
+    ) -> Result<()> {
         let mut made = made.into_iter().peekable();
         while let Some(&(first, _)) = made.peek() {
             let (at, _) = place(first);

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use crate::settings::{GivesWay, Paid};
 use crate::{
-    Budget, Cancellation, ChooseError, CollectionError, ConsideredEvent, Event, Filter, Item,
-    ItemSelector, MatchOptions, MatchReasons, Matched, Settings, SharedEngine,
+    Budget, Cancellation, ChooseError, ConsideredEvent, Event, Filter, Item, ItemSelector,
+    MatchOptions, MatchReasons, Matched, Result, Settings, SharedEngine,
 };
 
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
@@ -32,12 +32,12 @@ pub(super) trait Following {
     fn revision(&self) -> u64;
 
     /// Number of items not older than this.
-    fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError>;
+    fn live(&mut self, oldest: Option<i64>) -> Result<usize>;
 
     fn next_number(&self) -> u64;
 
     /// The items of these names, expired items included.
-    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
+    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>>;
 
     /// At most `most` of the last selected items, in order; before the item of this number, if
     /// given.
@@ -50,14 +50,14 @@ pub(super) trait Following {
     ) -> Result<Numbered, ChooseError>;
 
     /// At most `most` of the last items in order, from this number on.
-    fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError>;
+    fn since(&mut self, number: u64, most: usize) -> Result<Numbered>;
 
     fn windows(&self) -> &Windows;
 
     fn budget(&self) -> &Arc<Budget>;
 
     /// Takes memory; if it is short, windows are dropped, the collection's own first.
-    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+    fn take_memory(&self, bytes: usize) -> Result<()> {
         self.budget().take_with(bytes, &[&|| self.windows().clear()])
     }
 }
@@ -125,7 +125,7 @@ pub(super) struct HeldWindow {
 
 impl Paid {
     /// Pays for `bytes` in all; if memory is short, other windows are dropped.
-    fn pay(&mut self, bytes: usize, turn: &dyn Following) -> Result<(), CollectionError> {
+    fn pay(&mut self, bytes: usize, turn: &dyn Following) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => turn.take_memory(more)?,
             None => self.budget.give_back(self.bytes - bytes),
@@ -327,7 +327,7 @@ impl HeldWindow {
         Ok(!oldest.is_some_and(|oldest| self.has_gap(oldest)))
     }
 
-    pub(super) fn pay(&mut self, turn: &dyn Following) -> Result<(), CollectionError> {
+    pub(super) fn pay(&mut self, turn: &dyn Following) -> Result<()> {
         let bytes = self.stream.bytes() + self.names.memory();
         self.paid.pay(bytes, turn)
     }

@@ -222,7 +222,6 @@ impl<'l> Ascent<'l> {
         }
     }
 
-    /// The better of the share `tried` and a new share.
     fn better(&mut self, at: usize, share: f64, tried: (f64, f64)) -> (f64, f64) {
         let mut sum = 0.0;
         for (lesson, others) in self.lessons.iter().zip(&self.others) {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::contenders::Scores;
 use crate::datasets::{self, PairSet, Source};
 use crate::scoring::Scored;
-use crate::{EvalError, contenders, scoring};
+use crate::{EvalError, Result, contenders, scoring};
 
 #[derive(Debug, Clone)]
 pub struct CalibrateOptions {
@@ -85,7 +85,7 @@ impl std::fmt::Display for Calibrated {
     }
 }
 
-pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated, EvalError> {
+pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated> {
     if let Criterion::Precision(wanted) = options.aim
         && !(wanted > 0.0 && wanted <= 1.0)
     {
@@ -154,7 +154,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
 }
 
 /// Whether the texts of each pair are opposed.
-fn opposed(engine: &Engine, set: &PairSet) -> Result<Vec<bool>, EvalError> {
+fn opposed(engine: &Engine, set: &PairSet) -> Result<Vec<bool>> {
     let unknown = |reason| EvalError::Options(format!("--opposes drop: {reason}"));
     engine.knows_opposites().map_err(unknown)?;
     let query = Query { opposes: true, ..contenders::query(engine.auto(), Measure::Cosine) };

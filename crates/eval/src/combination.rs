@@ -15,7 +15,7 @@ use crate::ascent::TrainingQuery;
 use crate::contenders::{Contender, Field, Scores};
 use crate::datasets::{Judged, Source};
 use crate::scoring::Scored;
-use crate::{EvalError, ascent, datasets, scoring};
+use crate::{EvalError, Result, ascent, datasets, scoring};
 
 const NAME: &str = "combination";
 
@@ -48,7 +48,7 @@ pub struct Weight {
 
 impl CombineOptions {
     /// The indices of the combined contenders in the field; missing methods are added to it.
-    pub(super) fn places(&self, field: &mut Field<'_>) -> Result<Vec<usize>, EvalError> {
+    pub(super) fn places(&self, field: &mut Field<'_>) -> Result<Vec<usize>> {
         let mut places = Vec::new();
         for name in &self.names {
             let place = field.place_or_add(name.trim())?;
@@ -81,7 +81,7 @@ impl CombineOptions {
         measured: &[Source],
         columns: &[String],
         seed: u64,
-    ) -> Result<Combination, EvalError> {
+    ) -> Result<Combination> {
         let sources = datasets::sources(&self.files)?;
         apart(&sources, measured)?;
         let read = |source| datasets::read_ranking(source, columns);
@@ -128,7 +128,7 @@ fn part(of: &Contender, weight: f64) -> StoredPart {
     StoredPart { method, measure, scores, weight }
 }
 
-fn apart(learned_on: &[Source], measured: &[Source]) -> Result<(), EvalError> {
+fn apart(learned_on: &[Source], measured: &[Source]) -> Result<()> {
     // A missing file is refused later, when it is read.
     let real = |source: &Source| source.path.canonicalize().ok();
     for source in learned_on {
@@ -203,7 +203,7 @@ impl std::fmt::Display for StoredCombination {
 }
 
 /// Refuses an invalid name for a fused method before anything is measured.
-pub fn check_name(name: &str) -> Result<(), EvalError> {
+pub fn check_name(name: &str) -> Result<()> {
     let any = StoredPart { method: None, measure: None, scores: Some("x".to_owned()), weight: 1.0 };
     let fusion = StoredFusion { by: FuseBy::Zscore, parts: vec![any], learned: None };
     match Fusions::default().insert(name, fusion) {
@@ -219,7 +219,7 @@ pub fn keep(
     combination: &Combination,
     name: &str,
     output: Option<&Path>,
-) -> Result<StoredCombination, EvalError> {
+) -> Result<StoredCombination> {
     let model = engine.model();
     let update = Update::new(model, output.unwrap_or(model.path()))?;
     // Another process may have stored a fusion in the meantime.

@@ -10,7 +10,7 @@ use cognate::methods::sets::ablation;
 use cognate::methods::{Info, Kind, Method, Scorer};
 use serde::Serialize;
 
-use crate::EvalError;
+use crate::{EvalError, Result};
 
 #[derive(Debug, Clone)]
 pub struct Choice {
@@ -78,7 +78,7 @@ pub(super) fn choose<'e>(
     choice: &'e Choice,
     kinds: &'e [Kind],
     columns: &'e [String],
-) -> Result<Field<'e>, EvalError> {
+) -> Result<Field<'e>> {
     let mut field = Field::new(engine, &choice.measures, kinds, columns);
     field.opposites = choice.opposites;
     for (place, column) in columns.iter().enumerate() {
@@ -97,7 +97,7 @@ pub(super) fn methods(
     engine: &Engine,
     names: &[String],
     measures: &[Measure],
-) -> Result<Vec<Contender>, EvalError> {
+) -> Result<Vec<Contender>> {
     let mut field = Field::new(engine, measures, &[Kind::Similarity], &[]);
     field.list(names)?;
     Ok(field.contenders)
@@ -122,7 +122,7 @@ impl<'e> Field<'e> {
         }
     }
 
-    fn list(&mut self, names: &[String]) -> Result<(), EvalError> {
+    fn list(&mut self, names: &[String]) -> Result<()> {
         for name in names {
             match name.trim() {
                 "none" => {}
@@ -151,7 +151,7 @@ impl<'e> Field<'e> {
     }
 
     /// Adds the method with this name, fused or not, and returns its name in listings.
-    fn add_named(&mut self, name: &str) -> Result<Cow<'static, str>, EvalError> {
+    fn add_named(&mut self, name: &str) -> Result<Cow<'static, str>> {
         let wrong = |problem| EvalError::Options(format!("method `{}`: {problem}", name.trim()));
         match self.engine.ranker(name).map_err(|error| wrong(error.to_string()))? {
             Ranker::Fused(fused) if self.kinds.contains(&Kind::Ranker) => {
@@ -211,7 +211,7 @@ impl<'e> Field<'e> {
         }
     }
 
-    fn add_ablations(&mut self) -> Result<(), EvalError> {
+    fn add_ablations(&mut self) -> Result<()> {
         for variant in ablation::all() {
             match (variant.load)(self.engine.model())? {
                 Err(reason) => self.leave_out(variant.name(), reason.to_string()),
@@ -226,7 +226,7 @@ impl<'e> Field<'e> {
     }
 
     /// The index of the contender with that name; a method is added if it is not yet present.
-    pub(super) fn place_or_add(&mut self, name: &str) -> Result<usize, EvalError> {
+    pub(super) fn place_or_add(&mut self, name: &str) -> Result<usize> {
         if let Some(place) = self.place(name) {
             return Ok(place);
         }
@@ -247,16 +247,13 @@ impl<'e> Field<'e> {
         exact.or_else(|| self.contenders.iter().position(|contender| contender.method == name))
     }
 
-    fn check(&self, method: Method) -> Result<(), EvalError> {
+    fn check(&self, method: Method) -> Result<()> {
         let name = method.name();
         if let Some(reason) = self.engine.unavailable(method) {
             let problem = format!("{name} cannot be used with this model: {reason}");
             return Err(EvalError::Options(problem));
         }
-        match self.kinds.contains(&method.info().kind) {
-            true => Ok(()),
-            false => Err(only_ranks(name)),
-        }
+        if self.kinds.contains(&method.info().kind) { Ok(()) } else { Err(only_ranks(name)) }
     }
 }
 

@@ -11,7 +11,7 @@ use cognate_files::topics::Judgements;
 pub(crate) use cognate_files::topics::Topic;
 use cognate_files::{ReadError, topics};
 
-use crate::EvalError;
+use crate::{EvalError, Result};
 
 /// Endings of data files in a folder. A file given by its own path may have any name.
 const ENDINGS: [&str; 3] = [".tsv", ".tsv.gz", ".tsv.zst"];
@@ -27,7 +27,7 @@ pub(super) struct Source {
 
 /// All data files: those given by path, and those in the given folders, sorted by path. Judgements
 /// (`*.qrels.tsv`) in a folder are skipped.
-pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, EvalError> {
+pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -63,7 +63,7 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, EvalError> {
 pub(super) fn read_all<T>(
     paths: &[PathBuf],
     read: impl Fn(&Source) -> Result<T, ReadError>,
-) -> Result<Vec<T>, EvalError> {
+) -> Result<Vec<T>> {
     Ok(sources(paths)?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
@@ -72,7 +72,7 @@ fn end(path: &Path, parts: usize) -> PathBuf {
     all.clone().skip(all.count().saturating_sub(parts)).collect()
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), EvalError> {
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let failed = |source| EvalError::Folder { path: folder.to_owned(), source };
     let mut entries = std::fs::read_dir(folder)
         .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())

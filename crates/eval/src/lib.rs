@@ -33,6 +33,9 @@ pub use report::{Figures, Report};
 pub use set_auto::{AutoSet, set_auto};
 pub use sts::{StsOptions, View, eval_sts};
 
+/// What is measured, or why it cannot be.
+pub type Result<T, E = EvalError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
     #[error(transparent)]

@@ -26,7 +26,7 @@ use crate::contenders::{Choice, Field};
 use crate::datasets::PairSet;
 use crate::report::{Figures, SIGNIFICANT, compare};
 use crate::scoring::Scored;
-use crate::{EvalError, Report, contenders, datasets, scoring};
+use crate::{EvalError, Report, Result, contenders, datasets, scoring};
 
 #[derive(Debug, Clone)]
 pub struct PairsOptions {
@@ -99,10 +99,7 @@ struct Split {
     judged_by: Vec<usize>,
 }
 
-pub fn eval_pairs(
-    engine: &Engine,
-    options: &PairsOptions,
-) -> Result<Report<PairsFigures>, EvalError> {
+pub fn eval_pairs(engine: &Engine, options: &PairsOptions) -> Result<Report<PairsFigures>> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let mut sets = datasets::read_all(&options.files, datasets::read_pairs)?;
     let files = sets.len();
@@ -140,7 +137,7 @@ pub fn eval_pairs(
 }
 
 /// For each contender, the threshold of lowest split error on the pairs `on`, or on all.
-fn find(set: &PairSet, scored: &[Scored], on: Option<&[usize]>) -> Result<Vec<f64>, EvalError> {
+fn find(set: &PairSet, scored: &[Scored], on: Option<&[usize]>) -> Result<Vec<f64>> {
     let all: Vec<usize> = (0..set.labels.len()).collect();
     let on = on.unwrap_or(&all);
     let labels: Vec<bool> = on.iter().map(|&pair| set.labels[pair]).collect();
@@ -179,7 +176,7 @@ fn file(
     split: &Split,
     thresholds: &[f64],
     threshold_pairs: usize,
-) -> Result<PairFile, EvalError> {
+) -> Result<PairFile> {
     let judged: Vec<bool> = split.judged_by.iter().map(|&pair| set.labels[pair]).collect();
     let at = |method: usize, pair: usize| scored[method].scores[pair] >= thresholds[method];
     let right = |method: usize, pair: usize| at(method, pair) == set.labels[pair];

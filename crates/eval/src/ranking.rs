@@ -26,7 +26,7 @@ use crate::datasets::{Judged, RankingSet, Topic};
 use crate::pairs::mean;
 use crate::report::{Figures, SIGNIFICANT, compare};
 use crate::scoring::Scored;
-use crate::{EvalError, Report, contenders, datasets, scoring};
+use crate::{EvalError, Report, Result, contenders, datasets, scoring};
 
 #[derive(Debug, Clone)]
 pub struct RankingOptions {
@@ -91,10 +91,7 @@ pub struct PValues {
 
 type ByQuery = Vec<Vec<f64>>;
 
-pub fn eval_ranking(
-    engine: &Engine,
-    options: &RankingOptions,
-) -> Result<Report<RankingFigures>, EvalError> {
+pub fn eval_ranking(engine: &Engine, options: &RankingOptions) -> Result<Report<RankingFigures>> {
     if options.at.is_empty() || options.at.contains(&0) {
         return Err(EvalError::Options("expected ranks from 1 for precision".to_owned()));
     }
@@ -137,7 +134,7 @@ fn file(
     field: &Field<'_>,
     judged: &Judged,
     options: &RankingOptions,
-) -> Result<RankingFile, EvalError> {
+) -> Result<RankingFile> {
     let counted: Vec<(usize, BTreeMap<String, u32>)> = set
         .topics
         .iter()

@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::contenders::Scores;
 use crate::datasets::{Judged, RankingSet, is_blank};
 use crate::report::{SIGNIFICANT, json};
-use crate::{EvalError, contenders, datasets, scoring};
+use crate::{EvalError, Result, contenders, datasets, scoring};
 
 const SHOWN: usize = 10;
 
@@ -112,10 +112,7 @@ impl Setting {
 
 type Figures = [f64; 4];
 
-pub fn eval_recommend(
-    engine: &Engine,
-    options: &RecommendOptions,
-) -> Result<RecommendReport, EvalError> {
+pub fn eval_recommend(engine: &Engine, options: &RecommendOptions) -> Result<RecommendReport> {
     let methods = contenders::methods(engine, &options.methods, &options.measures)?;
     let queries = methods.iter().filter_map(|contender| match contender.scores {
         Scores::Method(query) => Some((contender.name.as_str(), query)),

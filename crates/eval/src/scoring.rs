@@ -10,9 +10,9 @@ use cognate::engine::{Engine, Measure, QueryError, Scores as Answer};
 use cognate_files::progress::Progress;
 use rayon::prelude::*;
 
-use crate::EvalError;
 use crate::contenders::{Contender, Scores, query};
 use crate::datasets::{RankingSet, Topic, is_blank};
+use crate::{EvalError, Result};
 
 /// Pairs that a thread scores at a time, so that a single large file occupies all threads.
 const BLOCK: usize = 1000;
@@ -29,7 +29,7 @@ pub(super) fn pairs(
     engine: &Engine,
     contenders: &[Contender],
     files: &[(&str, &[(String, String)])],
-) -> Result<Vec<Vec<Scored>>, EvalError> {
+) -> Result<Vec<Vec<Scored>>> {
     let blocks = files.iter().map(|(name, pairs)| (*name, pairs.chunks(BLOCK).collect()));
     let blocks: Vec<(&str, Vec<_>)> = blocks.collect();
     let scored = score(contenders, &blocks, |of, block| score_block(engine, of, block))?;
@@ -49,7 +49,7 @@ pub(super) fn rankings(
     engine: &Engine,
     contenders: &[Contender],
     files: &[RankingSet],
-) -> Result<Vec<Vec<Vec<Scored>>>, EvalError> {
+) -> Result<Vec<Vec<Vec<Scored>>>> {
     let files = files.iter().map(|set| (set.name.as_str(), set.topics.iter().collect()));
     let files: Vec<(&str, Vec<&Topic>)> = files.collect();
     score(contenders, &files, |of, topic| score_topic(engine, of, topic))
@@ -60,7 +60,7 @@ fn score<P: Sync>(
     contenders: &[Contender],
     files: &[(&str, Vec<P>)],
     work: impl Fn(&Contender, &P) -> Result<Scored, QueryError> + Sync,
-) -> Result<Vec<Vec<Vec<Scored>>>, EvalError> {
+) -> Result<Vec<Vec<Vec<Scored>>>> {
     let mut jobs = Vec::new();
     for (file, (name, parts)) in files.iter().enumerate() {
         for (place, contender) in contenders.iter().enumerate() {

@@ -13,8 +13,8 @@ use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written};
 use serde::Serialize;
 
-use crate::EvalError;
 use crate::report::{Figures, Report};
+use crate::{EvalError, Result};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct AutoSet {
@@ -65,7 +65,7 @@ pub fn set_auto<F: Figures>(
     engine: &Engine,
     report: &Report<F>,
     output: Option<&Path>,
-) -> Result<AutoSet, EvalError> {
+) -> Result<AutoSet> {
     let figures = &report.figures;
     let mut best: Option<(Method, f64)> = None;
     let mut before = None;

@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::contenders::{Choice, Field};
 use crate::report::{Figures, SIGNIFICANT, compare, ordered};
 use crate::scoring::Scored;
-use crate::{EvalError, Report, contenders, datasets, scoring};
+use crate::{Report, Result, contenders, datasets, scoring};
 
 /// Maximum points of a scatter plot; more could not be distinguished.
 const POINTS: usize = 800;
@@ -143,7 +143,7 @@ pub struct Wilcoxon {
     pub losses: usize,
 }
 
-pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigures>, EvalError> {
+pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigures>> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let mut sets = datasets::read_all(&options.files, datasets::read_sts)?;
     if options.view == View::Mteb {

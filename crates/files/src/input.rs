@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::compression::{Stored, Unpacked};
-use super::{Place, ReadError};
+use super::{Place, ReadError, Result};
 
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -35,7 +35,7 @@ pub struct Input {
 impl Input {
     /// Opens a regular file. Pipes, folders and devices are refused: they have no size to check a
     /// header against, and some have no end.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self> {
         let io = |source| ReadError::Io { path: path.to_owned(), source };
         // Without NONBLOCK, opening a pipe would block until another process opens it for writing.
         let file = OpenOptions::new()
@@ -53,7 +53,7 @@ impl Input {
     }
 
     /// Opens a regular file, or a pipe, which is read to its end; `-` is standard input.
-    pub fn open_stream(path: &Path) -> Result<Self, ReadError> {
+    pub fn open_stream(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Self::from_stream("standard input", Box::new(std::io::stdin()));
         }
@@ -66,7 +66,7 @@ impl Input {
         }
     }
 
-    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Self, ReadError> {
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Self> {
         let path = name.into();
         let total = bytes.len() as u64;
         match Unpacked::new(Stored::memory(bytes)) {
@@ -76,10 +76,7 @@ impl Input {
     }
 
     /// Reads a stream to its end; messages call it `name`.
-    pub fn from_stream(
-        name: impl Into<PathBuf>,
-        stream: Box<dyn Read + Send>,
-    ) -> Result<Self, ReadError> {
+    pub fn from_stream(name: impl Into<PathBuf>, stream: Box<dyn Read + Send>) -> Result<Self> {
         let path = name.into();
         match Unpacked::new(Stored::stream(stream)) {
             Ok(source) => Ok(Self::new(path, source, None)),
@@ -112,10 +109,7 @@ impl Input {
     /// Stored bytes consumed, and the stored size of the file; for a stream both are the bytes
     /// consumed.
     pub fn progress(&self) -> (u64, u64) {
-        let consumed = match self.packing() {
-            None => self.position,
-            Some(_) => self.source.consumed(),
-        };
+        let consumed = self.packing().map_or(self.position, |_| self.source.consumed());
         (consumed, self.total.unwrap_or(consumed))
     }
 
@@ -142,14 +136,14 @@ impl Input {
     }
 
     /// The next `count` bytes (fewer at the end of the file), without consuming them.
-    pub fn peek(&mut self, count: usize) -> Result<&[u8], ReadError> {
+    pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
         while self.end - self.start < count && self.fill()? {}
         let end = self.end.min(self.start.saturating_add(count));
         Ok(&self.buffer[self.start..end])
     }
 
     /// Consumes `prefix` if the next bytes are equal to it.
-    pub fn skip_prefix(&mut self, prefix: &[u8]) -> Result<bool, ReadError> {
+    pub fn skip_prefix(&mut self, prefix: &[u8]) -> Result<bool> {
         let found = self.peek(prefix.len())? == prefix;
         if found {
             self.consume(prefix.len());
@@ -157,13 +151,13 @@ impl Input {
         Ok(found)
     }
 
-    pub fn skip_byte_order_mark(&mut self) -> Result<bool, ReadError> {
+    pub fn skip_byte_order_mark(&mut self) -> Result<bool> {
         self.skip_prefix("\u{feff}".as_bytes())
     }
 
     /// The next line without its end (`\n` or `\r\n`), or `None` at the end of the file. A line
     /// longer than `limit` is an error that states its number.
-    pub fn read_line_bounded(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+    pub fn read_line_bounded(&mut self, limit: usize) -> Result<Option<&[u8]>> {
         let Some(found) = self.find_line(limit)? else {
             return Err(self.too_long(limit));
         };
@@ -177,7 +171,7 @@ impl Input {
     }
 
     /// Passes over the rest of a line of any length, and returns its first bytes, `shown` at most.
-    pub fn skip_line(&mut self, shown: usize) -> Result<Vec<u8>, ReadError> {
+    pub fn skip_line(&mut self, shown: usize) -> Result<Vec<u8>> {
         let beginning = self.peek(shown)?.to_vec();
         self.lines = self.lines.saturating_add(1);
         loop {
@@ -192,13 +186,13 @@ impl Input {
     }
 
     /// The next line of running text or of a table, at most 16 MiB long.
-    pub fn read_line(&mut self) -> Result<Option<&[u8]>, ReadError> {
+    pub fn read_line(&mut self) -> Result<Option<&[u8]>> {
         self.read_line_bounded(LINE_BYTES)
     }
 
     /// The line that [`read_line_bounded`](Self::read_line_bounded) would return, without consuming
     /// it. Also `None` if the line is longer than `limit`.
-    pub fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+    pub fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>> {
         match self.find_line(limit)? {
             Some(found) if found != SearchEnd::default() => {
                 Ok(Some(without_return(&self.buffer[self.start..self.start + found.bytes])))
@@ -209,12 +203,7 @@ impl Input {
 
     /// The bytes before the next `delimiter`, which is consumed and must come within `limit` bytes.
     /// `what` names the bytes in messages.
-    pub fn read_until(
-        &mut self,
-        delimiter: u8,
-        limit: usize,
-        what: &str,
-    ) -> Result<&[u8], ReadError> {
+    pub fn read_until(&mut self, delimiter: u8, limit: usize, what: &str) -> Result<&[u8]> {
         let problem = match self.find(delimiter, limit)? {
             Some(found) if found.delimited => {
                 let from = self.start;
@@ -229,7 +218,7 @@ impl Input {
 
     /// Exactly `count` bytes. The caller must limit `count`, by a constant or by
     /// [`bytes_left`](Self::bytes_left). `what` names the bytes in messages.
-    pub fn read_exact(&mut self, count: usize, what: &str) -> Result<&[u8], ReadError> {
+    pub fn read_exact(&mut self, count: usize, what: &str) -> Result<&[u8]> {
         let found = self.peek(count)?.len();
         if found < count {
             let problem = format!("expected {count} bytes of {what}, found {found}");
@@ -240,7 +229,7 @@ impl Input {
         Ok(&self.buffer[from..from + count])
     }
 
-    pub fn skip(&mut self, count: u64) -> Result<(), ReadError> {
+    pub fn skip(&mut self, count: u64) -> Result<()> {
         let from = self.position;
         let target = from.saturating_add(count);
         while self.position < target {
@@ -260,7 +249,7 @@ impl Input {
     }
 
     /// BLAKE3 of the file as stored, in hexadecimal. Consumes the rest of the file.
-    pub fn digest(&mut self) -> Result<String, ReadError> {
+    pub fn digest(&mut self) -> Result<String> {
         let digest = self.source.digest();
         (self.start, self.end, self.ended) = (0, 0, true);
         match digest {
@@ -288,7 +277,7 @@ impl Input {
 
     /// Finds the end of the line; the `\r` of a `\r\n` does not count towards the limit. A file
     /// with `\r` but no `\n` is refused: it would be read as one line.
-    fn find_line(&mut self, limit: usize) -> Result<Option<SearchEnd>, ReadError> {
+    fn find_line(&mut self, limit: usize) -> Result<Option<SearchEnd>> {
         let found = self.find(b'\n', limit.saturating_add(1))?;
         if let Some(SearchEnd { bytes, delimited: false }) = found
             && self.lines == 0
@@ -304,7 +293,7 @@ impl Input {
 
     /// Finds the next `delimiter` or the end of the file; `None` if it is further away than
     /// `limit`.
-    fn find(&mut self, delimiter: u8, limit: usize) -> Result<Option<SearchEnd>, ReadError> {
+    fn find(&mut self, delimiter: u8, limit: usize) -> Result<Option<SearchEnd>> {
         let mut bytes = 0;
         loop {
             let mut fresh = &self.buffer[self.start + bytes..self.end];
@@ -328,7 +317,7 @@ impl Input {
         self.position = self.position.saturating_add(count as u64);
     }
 
-    fn fill(&mut self) -> Result<bool, ReadError> {
+    fn fill(&mut self) -> Result<bool> {
         if self.ended {
             return Ok(false);
         }
@@ -439,7 +428,7 @@ mod tests {
         compress_to_vec(text, CompressionLevel::Fastest)
     }
 
-    fn lines(mut input: Input) -> Result<Vec<Vec<u8>>, ReadError> {
+    fn lines(mut input: Input) -> Result<Vec<Vec<u8>>> {
         let mut lines = Vec::new();
         while let Some(line) = input.read_line_bounded(1 << 20)? {
             lines.push(line.to_vec());

@@ -32,6 +32,9 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// What is read, or why it cannot be.
+pub type Result<T, E = ReadError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{path}: {source}")]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::input::Input;
 use crate::records::{Column, Options, Record, Records};
-use crate::{Place, ReadError};
+use crate::{Place, ReadError, Result};
 
 const ROW_BYTES: usize = 1 << 20;
 
@@ -16,11 +16,11 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self> {
         Self::new(Input::open(path)?)
     }
 
-    pub fn new(mut input: Input) -> Result<Self, ReadError> {
+    pub fn new(mut input: Input) -> Result<Self> {
         input.skip_byte_order_mark()?;
         Ok(Self { input })
     }
@@ -30,7 +30,7 @@ impl Rows {
     pub fn next<T>(
         &mut self,
         take: impl FnOnce(&[&str]) -> Result<T, String>,
-    ) -> Result<Option<T>, ReadError> {
+    ) -> Result<Option<T>> {
         let outcome = match self.input.read_line_bounded(ROW_BYTES)? {
             None => return Ok(None),
             Some(line) => match std::str::from_utf8(line) {
@@ -41,7 +41,7 @@ impl Rows {
         outcome.map(Some).map_err(|problem| self.wrong(problem))
     }
 
-    pub fn peek(&mut self) -> Result<Vec<String>, ReadError> {
+    pub fn peek(&mut self) -> Result<Vec<String>> {
         let line = self.input.peek_line(ROW_BYTES)?.unwrap_or_default();
         Ok(String::from_utf8_lossy(line).split('\t').map(str::to_owned).collect())
     }
@@ -90,12 +90,12 @@ pub type Accept = for<'r> fn(&'r str, &str) -> Result<&'r str, String>;
 
 impl Pairs {
     /// Opens a file of pairs, of any format of records.
-    pub fn open(path: &Path) -> Result<Records, ReadError> {
+    pub fn open(path: &Path) -> Result<Records> {
         Records::open(path, Options { format: None, headless: true })
     }
 
     /// Reads records that have the fields label, text1 and text2, or rows of these three without a header.
-    pub fn read(records: &mut Records, accept: Accept) -> Result<Self, ReadError> {
+    pub fn read(records: &mut Records, accept: Accept) -> Result<Self> {
         let named = ["label", "text1", "text2"];
         let found = records.names().len();
         let columns = match records.take_header(&named)? {

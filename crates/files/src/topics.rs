@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ReadError;
+use crate::Result;
 use crate::rows::{Accept, Rows, field, number, short};
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,7 +29,7 @@ const QUESTIONS: [&str; 4] = ["qid", "query", "label", "text"];
 const POSTS: [&str; 7] = ["qid", "query", "label", "tweet_id", "rank", "ql_score", "text"];
 
 /// Reads the topics of a file in order, with the numbers of the columns `wanted`.
-pub fn read(rows: &mut Rows, wanted: &[String], accept: Accept) -> Result<Vec<Topic>, ReadError> {
+pub fn read(rows: &mut Rows, wanted: &[String], accept: Accept) -> Result<Vec<Topic>> {
     let first = rows.peek()?;
     let header = QUESTIONS.iter().all(|name| first.iter().any(|field| field == name));
     let names: Vec<String> = match first.len() {
@@ -106,7 +106,7 @@ pub fn read(rows: &mut Rows, wanted: &[String], accept: Accept) -> Result<Vec<To
 
 /// Adds judgements in 3 columns (`qid`, `document`, `grade`) or in trec_eval's 4 (`qid`, `0`,
 /// `document`, `grade`) to `judgements`.
-pub fn add_judgements(rows: &mut Rows, judgements: &mut Judgements) -> Result<(), ReadError> {
+pub fn add_judgements(rows: &mut Rows, judgements: &mut Judgements) -> Result<()> {
     let mut take = |fields: &[&str]| {
         let (qid, document, value) = match *fields {
             [qid, document, value] | [qid, _, document, value] => (qid, document, value),

@@ -7,8 +7,8 @@ use cognate::text;
 use cognate::text::{Normalisation, Tokens};
 use cognate_files::progress::Progress;
 
-use crate::PackError;
 use crate::readers::input::Input;
+use crate::{PackError, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Documents {
@@ -23,7 +23,7 @@ pub fn of_table(
     mut input: Input,
     vocabulary: &Vocabulary<'_>,
     progress: &Progress,
-) -> Result<Counts, PackError> {
+) -> Result<Counts> {
     let mut occurrences = vec![0_u64; vocabulary.len()];
     let (mut tokens, mut smallest, mut skipped) = (0_u64, u64::MAX, 0);
     while let Some(line) = input.read_line()? {
@@ -64,7 +64,7 @@ pub fn of_corpus(
     vocabulary: &Vocabulary<'_>,
     rules: &Normalisation,
     progress: &Progress,
-) -> Result<Counts, PackError> {
+) -> Result<Counts> {
     let mut occurrences = vec![0_u64; vocabulary.len()];
     let mut documents = vec![0_u32; vocabulary.len()];
     // The document in which each word last occurred, from 1, so that it counts once a document.

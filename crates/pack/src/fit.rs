@@ -7,18 +7,19 @@
 use std::path::{Path, PathBuf};
 
 use cognate::methods::means::{sif, usif};
-use cognate::methods::polarity;
 use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
-use cognate::methods::{Fitted, Unfittable};
+use cognate::methods::{Fitted, polarity};
 use cognate::model::format::Limits;
 use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written, clash};
-use cognate::model::{Model, ModelError, OpenOptions};
+use cognate::model::{Model, OpenOptions};
 use cognate::text::{Bylines, Normalisation};
 use cognate_files::ReadError;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
+
+use crate::{PackError, Result};
 
 #[derive(Debug, Default)]
 pub struct FitOptions {
@@ -71,22 +72,10 @@ impl std::fmt::Display for FitReport {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum FitError {
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    #[error("{0}")]
-    Options(String),
-    #[error(transparent)]
-    Unfittable(#[from] Unfittable),
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
-pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
+pub fn fit(options: &FitOptions) -> Result<FitReport> {
     let read = options.components.iter().chain(&options.polarity).chain(&options.names);
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
-        return Err(FitError::Options(problem));
+        return Err(PackError::Options(problem));
     }
     let model = Model::open(&options.model, &OpenOptions::default())?;
     let fitted = sections(&model, options)?;
@@ -96,7 +85,7 @@ pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     if let Some(bylines) = options.bylines {
         let rules = Normalisation { bylines, ..update.model().normalisation().clone() };
         let rules = serde_json::to_string(&rules);
-        let rules = rules.map_err(|error| FitError::Options(error.to_string()))?;
+        let rules = rules.map_err(|error| PackError::Options(error.to_string()))?;
         draft.metadata.insert("normalisation".to_owned(), rules);
     }
     let written = update.write(draft)?;
@@ -106,7 +95,7 @@ pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     Ok(FitReport { sections: fitted.iter().map(settings).collect(), written })
 }
 
-fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError> {
+fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>> {
     let mut fitted = Vec::new();
     if let Some(file) = &options.components {
         fitted.push(sif::fit(model, |see| each_sentence(file, "sif-pca", see))?);
@@ -135,11 +124,7 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
     Ok(lines)
 }
 
-fn each_sentence(
-    path: &Path,
-    step: &'static str,
-    see: &mut dyn FnMut(&str),
-) -> Result<(), FitError> {
+fn each_sentence(path: &Path, step: &'static str, see: &mut dyn FnMut(&str)) -> Result<()> {
     let progress = Progress::bytes(step);
     let mut input = Input::open(path)?;
     input.skip_byte_order_mark()?;

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::readers::Subword;
 use crate::transform::Matrix;
-use crate::{PackError, PackOptions};
+use crate::{PackError, PackOptions, Result};
 
 #[derive(Debug)]
 pub struct InspectOptions {
@@ -355,7 +355,7 @@ pub(crate) fn describe(
     unknown: &Unknown,
     dims: usize,
     digest: String,
-) -> Result<(), PackError> {
+) -> Result<()> {
     let json = |what: &str, text: serde_json::Result<String>| {
         text.map_err(|error| PackError::Options(format!("{what}: {error}")))
     };

@@ -10,9 +10,9 @@ use std::collections::hash_map::Entry;
 use cognate::model::{LONGEST, vocabulary};
 use cognate_files::progress::Progress;
 
-use crate::PackError;
 use crate::readers::{Place, VectorReader};
 use crate::spool::Spool;
+use crate::{PackError, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlawedRows {
@@ -118,7 +118,7 @@ impl Intake {
         policy: &Policy,
         directory: &std::path::Path,
         progress: &Progress,
-    ) -> Result<Self, PackError> {
+    ) -> Result<Self> {
         let dims = reader.dims();
         let mut rows = Spool::create(directory, dims).map_err(PackError::spool(directory))?;
         let mut words = Words::default();
@@ -151,7 +151,7 @@ fn accept<'a>(
     policy: &Policy,
     left_out: &mut LeftOut,
     place: Place,
-) -> Result<Option<Cow<'a, str>>, PackError> {
+) -> Result<Option<Cow<'a, str>>> {
     let refuse = |problem: String| Err(PackError::Row { place, problem });
     let mut word = match (String::from_utf8_lossy(word), policy.utf8) {
         (Cow::Owned(lossy), BadUtf8::Strict) => {

@@ -113,7 +113,7 @@ impl std::fmt::Display for Packed {
     }
 }
 
-pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
+pub fn pack(options: &PackOptions) -> Result<Packed> {
     let mut sources = options.source.files();
     sources.extend(options.pieces.iter().flat_map(Source::files));
     let read = sources.iter().chain(&options.counts).chain(&options.corpus);
@@ -237,11 +237,7 @@ fn is_model(path: &Path) -> bool {
 }
 
 /// Adds the rows of the n-gram table; there are none if words are composed of pieces.
-fn read_buckets(
-    reader: &mut dyn VectorReader,
-    rows: &mut Spool,
-    directory: &Path,
-) -> Result<(), PackError> {
+fn read_buckets(reader: &mut dyn VectorReader, rows: &mut Spool, directory: &Path) -> Result<()> {
     let mut row = vec![0.0; reader.dims()];
     for number in 0_u64.. {
         if !reader.next_bucket(&mut row)? {
@@ -264,7 +260,7 @@ fn gather_counts(
     options: &PackOptions,
     from_format: Option<Vec<u64>>,
     tables: &VocabularyTables,
-) -> Result<Counts, PackError> {
+) -> Result<Counts> {
     let vocabulary = tables.view();
     if let Some(corpus) = &options.corpus {
         let rules = &options.normalisation;
@@ -278,7 +274,7 @@ fn gather_counts(
     Ok(from_format.and_then(counts::of_format).unwrap_or_default())
 }
 
-fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackError> {
+fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<()> {
     let refuse = |problem: String| Err(PackError::Options(problem));
     let dims = reader.dims();
     if let Some((wanted, _)) = options.changes.dims
@@ -326,6 +322,9 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
     Ok(())
 }
 
+/// What is made of a model file, or why it cannot be.
+pub type Result<T, E = PackError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     #[error(transparent)]
@@ -344,9 +343,15 @@ pub enum PackError {
     Unfittable(#[from] Unfittable),
     #[error(transparent)]
     Model(#[from] ModelError),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
 }
 
 impl PackError {
+    fn writing(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+
     fn spool(directory: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Spool { directory: directory.to_owned(), source }
     }

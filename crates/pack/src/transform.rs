@@ -19,10 +19,10 @@ use cognate_kernels::linalg::{About, Moments};
 use cognate_kernels::vector::Row;
 use cognate_kernels::{linalg, vector};
 
-use crate::PackError;
 use crate::intake::{BadUtf8, FlawedRows, Intake, Policy};
 use crate::readers::{Source, format};
 use crate::spool::{Rows, Spool};
+use crate::{PackError, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -194,11 +194,7 @@ pub(crate) struct Pieces {
 
 /// Reads pieces for words of `dims` dimensions. A flawed row is refused, because nothing else would
 /// reveal a missing piece.
-pub(crate) fn read_pieces(
-    source: &Source,
-    dims: usize,
-    directory: &Path,
-) -> Result<Pieces, PackError> {
+pub(crate) fn read_pieces(source: &Source, dims: usize, directory: &Path) -> Result<Pieces> {
     let policy = Policy {
         duplicates: FlawedRows::Refuse,
         non_finite: FlawedRows::Refuse,

@@ -126,7 +126,6 @@ impl Confusion {
         proportion_interval(self.true_positives, self.true_positives + self.false_positives)
     }
 
-    /// The 95 % interval of the recall.
     #[must_use]
     pub fn recall_interval(&self) -> [f64; 2] {
         proportion_interval(self.true_positives, self.true_positives + self.false_negatives)

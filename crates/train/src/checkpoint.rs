@@ -16,7 +16,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::TrainError;
+use crate::{Result, TrainError};
 
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
@@ -33,11 +33,7 @@ pub struct State<P> {
 impl Checkpoint {
     /// The checkpoint of a starting run. `identity` holds everything that decides the outcome: two
     /// runs with the same identity produce the same bits. `restart` removes an existing file.
-    pub fn begin(
-        path: &Path,
-        identity: &impl Serialize,
-        restart: bool,
-    ) -> Result<Self, TrainError> {
+    pub fn begin(path: &Path, identity: &impl Serialize, restart: bool) -> Result<Self> {
         let checkpoint = Self { path: path.to_owned(), identity: json(path, identity)? };
         if restart {
             checkpoint.remove()?;
@@ -49,11 +45,7 @@ impl Checkpoint {
         &self.path
     }
 
-    pub fn save<P: Serialize>(
-        &self,
-        position: &P,
-        tables: &[(&str, &[u8])],
-    ) -> Result<(), TrainError> {
+    pub fn save<P: Serialize>(&self, position: &P, tables: &[(&str, &[u8])]) -> Result<()> {
         let position = json(&self.path, position)?;
         let digest = digest(&self.identity, &position, tables.to_vec());
         // safetensors takes any map type; its support for the standard library's is a feature.
@@ -75,7 +67,7 @@ impl Checkpoint {
     }
 
     /// Reads the state that an earlier run with the same identity saved, if there is one.
-    pub fn load<P: DeserializeOwned>(&self) -> Result<Option<State<P>>, TrainError> {
+    pub fn load<P: DeserializeOwned>(&self) -> Result<Option<State<P>>> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -108,7 +100,7 @@ impl Checkpoint {
         Ok(Some(State { position, tables }))
     }
 
-    pub fn remove(&self) -> Result<(), TrainError> {
+    pub fn remove(&self) -> Result<()> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(self.unwritten(error))
@@ -133,7 +125,7 @@ pub fn beside(output: &Path) -> PathBuf {
     name.into()
 }
 
-fn json(path: &Path, value: &impl Serialize) -> Result<String, TrainError> {
+fn json(path: &Path, value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| TrainError::Checkpoint {
         path: path.to_owned(),
         problem: error.to_string(),

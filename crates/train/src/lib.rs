@@ -18,12 +18,18 @@ use std::path::PathBuf;
 use cognate::model::ModelError;
 use cognate_files::ReadError;
 
+/// What training makes, or why it fails.
+pub type Result<T, E = TrainError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("{0}")]
     Options(String),
+    /// The texts give too few pairs.
+    #[error("{0}")]
+    TooLittle(String),
     /// The texts are unsuitable or too few to learn from.
     #[error("{file}: {problem}")]
     Data { file: String, problem: String },

@@ -20,8 +20,8 @@ use cognate_stats::page::frame::{Axis, Frame};
 use cognate_stats::page::{Head, Page};
 use serde::{Deserialize, Serialize};
 
-use crate::TrainError;
 use crate::checkpoint::Checkpoint;
+use crate::{Result, TrainError};
 
 const POINTS: usize = 100;
 /// The section of a model that records how its vectors were trained.
@@ -43,7 +43,7 @@ impl RunFiles {
         beside: &[(&'static str, &Option<PathBuf>)],
         read: impl IntoIterator<Item = &'p PathBuf>,
         model: Option<&'p PathBuf>,
-    ) -> Result<(), TrainError> {
+    ) -> Result<()> {
         let mut written = vec![("--checkpoint", self.checkpoint.as_path())];
         for (flag, path) in beside.iter().chain(&[("--report", &self.report)]) {
             written.extend(path.as_deref().map(|path| (*flag, path)));
@@ -57,31 +57,24 @@ impl RunFiles {
         &self,
         options: &impl Serialize,
         data: &impl Serialize,
-    ) -> Result<Checkpoint, TrainError> {
+    ) -> Result<Checkpoint> {
         let identity = (env!("CARGO_PKG_VERSION"), options, data);
         Checkpoint::begin(&self.checkpoint, &identity, self.restart)
     }
 
     /// Ends a run after its model was written: removes the checkpoint, writes the report.
-    pub fn finish(
-        &self,
-        checkpoint: &Checkpoint,
-        page: impl FnOnce() -> String,
-    ) -> Result<(), TrainError> {
+    pub fn finish(&self, checkpoint: &Checkpoint, page: impl FnOnce() -> String) -> Result<()> {
         checkpoint.remove()?;
-        match &self.report {
-            Some(path) => write(path, &page()),
-            None => Ok(()),
-        }
+        self.report.as_ref().map_or(Ok(()), |path| write(path, &page()))
     }
 }
 
-pub(crate) fn demand(holds: bool, problem: impl Into<String>) -> Result<(), TrainError> {
+pub(crate) fn demand(holds: bool, problem: impl Into<String>) -> Result<()> {
     if holds { Ok(()) } else { Err(TrainError::Options(problem.into())) }
 }
 
 /// Refuses a number that is not finite and above 0.
-pub(crate) fn demand_positive(flag: &str, number: f64) -> Result<(), TrainError> {
+pub(crate) fn demand_positive(flag: &str, number: f64) -> Result<()> {
     let holds = number.is_finite() && number > 0.0;
     demand(holds, format!("{flag}: expected a number above 0"))
 }
@@ -92,7 +85,7 @@ pub(crate) fn check_outputs<'p>(
     beside: &[(&str, &Path)],
     read: impl IntoIterator<Item = &'p PathBuf>,
     model: Option<&'p PathBuf>,
-) -> Result<(), TrainError> {
+) -> Result<()> {
     let taken = clash(beside, model.map(PathBuf::as_path));
     let all = [&[("-o", output)], beside].concat();
     match clash(&all, read.into_iter().map(PathBuf::as_path)).or(taken) {
@@ -101,13 +94,13 @@ pub(crate) fn check_outputs<'p>(
     }
 }
 
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), TrainError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     disk::replace_by(path, text.as_bytes())
         .map_err(|source| TrainError::Write { path: path.to_owned(), source })
 }
 
 /// The name of a training file, without its folder, and the digest of its bytes.
-pub(crate) fn trained_on(path: &Path) -> Result<TrainingFile, TrainError> {
+pub(crate) fn trained_on(path: &Path) -> Result<TrainingFile> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let mut hasher = blake3::Hasher::new();
@@ -127,12 +120,12 @@ pub(crate) fn unfit_data(files: &[Vec<TrainingFile>; 2], problem: &str) -> Train
     TrainError::Data { file: names.join(", "), problem: problem.to_owned() }
 }
 
-pub fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
+pub fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| TrainError::Options(format!("--threads: {error}")))
 }
 
-pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
+pub fn check_finite(rows: &[f32]) -> Result<()> {
     let wrong = rows.iter().find(|number| !number.is_finite());
     let shown = wrong.map(f32::to_string).unwrap_or_default();
     demand(wrong.is_none(), format!("a vector holds {shown}; try a smaller --rate"))
@@ -189,7 +182,7 @@ pub fn drive<T: Trainer>(
     epochs: u32,
     every: Duration,
     checkpoint: &Checkpoint,
-) -> Result<Course, TrainError> {
+) -> Result<Course> {
     let losses = vec![(vec![0; T::PARTS], 0); POINTS];
     let mut at = Position { epoch: 0, step: 0, losses };
     let (mut resumed, mut resumed_at) = (false, None);
@@ -251,7 +244,7 @@ pub fn drive<T: Trainer>(
     Ok(Course { curves, units, time: begun.elapsed(), resumed_at })
 }
 
-pub fn json(value: &impl Serialize) -> Result<String, TrainError> {
+pub fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
 }
 

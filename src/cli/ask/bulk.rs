@@ -60,7 +60,7 @@ impl Files {
     pub(super) fn column(&self, named: Option<String>, name: &str, number: usize) -> String {
         match named {
             Some(column) => column,
-            None if self.reading.records.is_headless() => number.to_string(),
+            None if self.reading.records.no_header => number.to_string(),
             None => name.to_owned(),
         }
     }

@@ -26,7 +26,7 @@ pub(in crate::cli) struct EmbedArgs {
 }
 
 pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
-    let model = args.asked.open()?;
+    let model = args.asked.chosen.open()?;
     let engine = &model.engine;
     let query = args.asked.chosen.vectors(engine)?;
     if args.files.are_given(&[("--text", &args.column)])? {

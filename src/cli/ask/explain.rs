@@ -31,8 +31,8 @@ pub(in crate::cli) struct ExplainArgs {
 }
 
 pub(in crate::cli) fn run(args: ExplainArgs) -> Result<(), Failure> {
-    let model = args.asked.open()?;
-    let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
+    let model = args.asked.chosen.open()?;
+    let query = Query { measure: args.measure, ..args.asked.chosen.query(&model.engine)? };
     let query = args.opposites.of(query);
     let explained = model.engine.explain(&args.a, &args.b, &query).map_err(pair_refused)?;
     if args.asked.json {

@@ -139,16 +139,6 @@ pub(super) fn opposed(kinds: Oppositions) -> String {
     kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
-impl Asked {
-    fn open(&self) -> Result<Arc<LoadedModel>, Failure> {
-        self.chosen.open()
-    }
-
-    fn query(&self, engine: &Engine) -> Result<Query, Failure> {
-        self.chosen.query(engine)
-    }
-}
-
 impl Chosen {
     /// Opens the model, with the limits that the service would have.
     pub(super) fn open(&self) -> Result<Arc<LoadedModel>, Failure> {

@@ -183,7 +183,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
         return Err(usage("there are no candidates"));
     }
     let candidates = texts(given)?;
-    let model = args.asked.open()?;
+    let model = args.asked.chosen.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
     let (resolved, _) = judged(args.known.of(resolved), args.threshold)?;
     let asked = asked.as_deref().map_or_else(|| args.likes().into(), Asked::from);
@@ -226,7 +226,7 @@ fn rank_files(args: RankArgs) -> Result<(), Failure> {
     if let Some(flag) = args.opposites.of_one_query() {
         return Err(usage(format!("{flag} is for candidates of one query, not for rows of files")));
     }
-    let model = args.asked.open()?;
+    let model = args.asked.chosen.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
     let resolved = args.known.of(resolved);
     if let Some(Fused { name, .. }) = &resolved.fused {

@@ -48,8 +48,8 @@ pub(in crate::cli) struct SimilarityArgs {
 }
 
 pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
-    let model = args.asked.open()?;
-    let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
+    let model = args.asked.chosen.open()?;
+    let query = Query { measure: args.measure, ..args.asked.chosen.query(&model.engine)? };
     let query = Query { opposes: args.return_opposes, ..args.opposites.of(query) };
     if args.files.are_given(&[("--a", &args.first), ("--b", &args.second)])? {
         let a = args.files.column(args.first, "a", 1);

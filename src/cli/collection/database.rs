@@ -12,10 +12,9 @@ use cognate_collections::{ChooseError, PostgresHome, postgres::IndexKind};
 use cognate_files::progress::Progress;
 use serde::Serialize;
 
-use crate::cli::Failure;
 #[cfg(feature = "postgres")]
 use crate::cli::collection::home::{database, named};
-use crate::cli::usage;
+use crate::cli::{Failure, usage};
 #[cfg(feature = "postgres")]
 use crate::cli::{ask, show};
 

@@ -6,13 +6,14 @@ use std::io;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
     Cancellation, ChooseError, Collection, Item, MatchOptions, Matched, SharedEngine,
 };
 use cognate_files::progress::Progress;
 
+use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::collection::rank::filter;
 use crate::cli::collection::{input_of, item};
@@ -39,8 +40,8 @@ pub(in crate::cli) struct MatchArgs {
     #[arg(long, value_name = "SCORE")]
     duplicate_score: Option<f64>,
     /// Which items are added: all, those that are duplicates of none, or none
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Add::All)]
-    add: Add,
+    #[arg(long, value_name = "WHICH", value_parser = choice::<AddPolicy>(), default_value = "all")]
+    add: AddPolicy,
     /// Match items whose names are there anew, in the places of those. Without it one of the same text has
     /// the answer that it had, and another text is refused
     #[arg(long)]
@@ -58,30 +59,13 @@ pub(in crate::cli) struct MatchArgs {
     model: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Add {
-    All,
-    New,
-    None,
-}
-
-impl From<Add> for AddPolicy {
-    fn from(add: Add) -> Self {
-        match add {
-            Add::All => Self::All,
-            Add::New => Self::New,
-            Add::None => Self::None,
-        }
-    }
-}
-
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
     let stream = args.follow.settings(&model.engine, args.duplicate_score)?;
     let how = MatchOptions {
         stream,
         filter: filter(args.filter.as_deref())?,
-        add: args.add.into(),
+        add: args.add,
         explain: args.explain,
         replace: args.replace,
     };

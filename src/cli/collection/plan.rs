@@ -212,8 +212,5 @@ fn sample(args: &PlanArgs) -> Result<Vec<Item>, Failure> {
             items.push(next);
         }
     }
-    match items.is_empty() {
-        true => Err(usage("the sample has no items")),
-        false => Ok(items),
-    }
+    if items.is_empty() { Err(usage("the sample has no items")) } else { Ok(items) }
 }

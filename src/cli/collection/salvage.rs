@@ -25,36 +25,12 @@ pub(in crate::cli) struct SalvageArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct Report<'r> {
     items: usize,
-    missing: Vec<Missing>,
+    missing: &'r [Gap],
 }
 
-#[derive(Debug, Serialize)]
-struct Missing {
-    from_byte: u64,
-    to_byte: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    writes: Option<u64>,
-}
-
-impl From<&Gap> for Missing {
-    fn from(gap: &Gap) -> Self {
-        Self { from_byte: gap.from, to_byte: gap.to, writes: gap.writes }
-    }
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from_byte, to_byte, writes } = self;
-        match writes {
-            Some(writes) => write!(f, "missing: {writes} writes, bytes {from_byte} to {to_byte}"),
-            None => write!(f, "missing: the end, bytes {from_byte} to {to_byte}"),
-        }
-    }
-}
-
-impl fmt::Display for Report {
+impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} items written", self.items)?;
         if self.missing.is_empty() {
@@ -67,13 +43,12 @@ impl fmt::Display for Report {
 /// Reads what is readable of a collection, and reports on standard error what is missing.
 pub(super) fn read(data: &Path, name: &str) -> Result<Salvaged, Failure> {
     let salvaged = Salvaged::read(data, name)?;
-    salvaged.gaps.iter().for_each(|gap| eprintln!("{}", Missing::from(gap)));
+    salvaged.gaps.iter().for_each(|gap| eprintln!("{gap}"));
     Ok(salvaged)
 }
 
 pub(super) fn run(args: &SalvageArgs) -> Result<(), Failure> {
     let salvaged = Salvaged::read(&args.folder.data, &args.name)?;
     salvaged.write(&args.to, &args.folder.data, &args.name)?;
-    let missing = salvaged.gaps.iter().map(Missing::from).collect();
-    show(&Report { items: salvaged.items().count(), missing }, args.json)
+    show(&Report { items: salvaged.items().count(), missing: &salvaged.gaps }, args.json)
 }

@@ -1,6 +1,6 @@
 //! Flags of `cognate eval events`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use cognate::engine::Engine;
@@ -13,7 +13,7 @@ use cognate_eval::events::EventsOptions;
 use cognate_files::records::Options as RecordOptions;
 
 use crate::cli::choices::choice;
-use crate::cli::eval::{refused, write};
+use crate::cli::eval::{outputs, publish, refused, write};
 use crate::cli::events::duration;
 use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, count, print, usage};
@@ -84,10 +84,7 @@ pub(in crate::cli) struct EventsArgs {
 }
 
 pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
-    let json = args.json.as_deref().filter(|path| path.as_os_str() != "-");
-    let written = [("--json", json), ("--html", args.html.as_deref())];
-    let written: Vec<(&str, &Path)> =
-        written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
+    let written = outputs(args.json.as_deref(), args.html.as_deref());
     let model = args.model.path()?;
     let read = args.choose_on.iter().chain([&args.file, &model]).map(PathBuf::as_path);
     if let Some(problem) = clash(&written, read) {
@@ -122,10 +119,5 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         write(path, &events::html(&report))?;
     }
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => return print(&report.json()),
-        Some(path) => write(path, &(report.json() + "\n"))?,
-        None => {}
-    }
-    print(&report.to_string())
+    publish(args.json.as_deref(), &report.json(), &report.to_string())
 }

@@ -1,6 +1,6 @@
 //! Flags of `cognate eval recommend`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use cognate::engine::{Diversify, Engine, Measure};
@@ -10,9 +10,9 @@ use cognate_eval::recommend;
 use cognate_eval::recommend::RecommendOptions;
 
 use crate::cli::choices::choice;
-use crate::cli::eval::{refused, write};
+use crate::cli::eval::{outputs, publish, refused};
 use crate::cli::model_file::ModelArgs;
-use crate::cli::{Failure, count, print, share, usage};
+use crate::cli::{Failure, count, share, usage};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RecommendArgs {
@@ -58,8 +58,7 @@ pub(in crate::cli) struct RecommendArgs {
 }
 
 pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
-    let json = args.json.as_deref().filter(|path| path.as_os_str() != "-");
-    let written: Vec<(&str, &Path)> = json.map(|path| ("--json", path)).into_iter().collect();
+    let written = outputs(args.json.as_deref(), None);
     let model = args.model.path()?;
     let read = args
         .files
@@ -89,10 +88,5 @@ pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
         seed: args.seed,
     };
     let report = recommend::eval_recommend(&engine, &options).map_err(refused)?;
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => return print(&report.json()),
-        Some(path) => write(path, &(report.json() + "\n"))?,
-        None => {}
-    }
-    print(&report.to_string())
+    publish(args.json.as_deref(), &report.json(), &report.to_string())
 }

@@ -55,7 +55,7 @@ impl CheckpointArgs {
     }
 }
 
-fn refused(error: TrainError) -> Failure {
+pub(super) fn refused(error: TrainError) -> Failure {
     match error {
         TrainError::Options(problem) => usage(problem),
         other => other.into(),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use cognate::model::format::Limits;
 use cognate::text::Normalisation;
@@ -12,9 +11,9 @@ use cognate_train::vectors::siamese::Others;
 use cognate_train::vectors::trainer::Schedule;
 use cognate_train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
-use crate::cli::choices::choice;
+use crate::cli::choices::{choice, normalisation};
 use crate::cli::train::{CheckpointArgs, refused};
-use crate::cli::{Failure, MAX_EPOCHS, MAX_THREADS, count, show, usage};
+use crate::cli::{Failure, MAX_EPOCHS, MAX_THREADS, count, show};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VectorsArgs {
@@ -39,9 +38,8 @@ pub(in crate::cli) struct VectorsArgs {
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["normalisation", "dims"])]
     from: Option<PathBuf>,
     /// Rules that turn texts into words
-    #[arg(long, value_name = "PRESET", default_value = "plain",
-          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
-    normalisation: String,
+    #[arg(long, value_name = "PRESET", default_value = "plain", value_parser = normalisation())]
+    normalisation: Normalisation,
     /// Dimensions
     #[arg(long, value_name = "N", default_value = "300",
           value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
@@ -110,9 +108,7 @@ enum Optimiser {
 }
 
 impl VectorsArgs {
-    fn options(self) -> Result<VectorsOptions, Failure> {
-        let normalisation = Normalisation::preset(&self.normalisation)
-            .ok_or_else(|| usage("--normalisation: no such preset"))?;
+    fn options(self) -> VectorsOptions {
         let usual = match self.objective {
             Objective::SiameseCbow => Optimiser::Adagrad,
             Objective::Cbow | Objective::SkipGram => Optimiser::Sgd,
@@ -126,13 +122,13 @@ impl VectorsArgs {
             hogwild: self.hogwild,
             every: Duration::from_secs(self.checkpoint_every),
         };
-        Ok(VectorsOptions {
+        VectorsOptions {
             run: self.checkpoint.files(self.output, self.report),
             files: self.files,
             text: self.text,
             objective: self.objective,
             from: self.from,
-            normalisation,
+            normalisation: self.normalisation,
             dims: self.dims,
             least: self.min_count,
             batch: self.batch,
@@ -143,12 +139,11 @@ impl VectorsArgs {
             seed: self.seed,
             schedule,
             licence: self.licence,
-        })
+        }
     }
 }
 
 pub(super) fn run(args: VectorsArgs) -> Result<(), Failure> {
     let as_json = args.json;
-    let options = args.options()?;
-    show(&vectors::train(&options).map_err(refused)?, as_json)
+    show(&vectors::train(&args.options()).map_err(refused)?, as_json)
 }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::work::file_threads::spawn_blocking;
@@ -50,10 +50,7 @@ refusals!(
     tag = "operate",
     responses((status = 200, description = "The copy is there", body = Backup), BackupRefusals),
 )]
-pub(crate) async fn backup(
-    State(app): State<Arc<App>>,
-    request: Request,
-) -> Result<Json<Backup>, ApiError> {
+pub(crate) async fn backup(State(app): State<Arc<App>>, request: Request) -> Result<Json<Backup>> {
     authorize::check_admin(&request)?;
     let settings = &app.settings;
     let (Some(data), Some(copies)) = (settings.folder().cloned(), settings.backups.clone()) else {

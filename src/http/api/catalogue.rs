@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
@@ -264,10 +264,7 @@ refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotRe
     params(ModelQuery),
     responses((status = 200, description = "Every method", body = MethodList), MethodsRefusals),
 )]
-pub(crate) async fn methods(
-    State(app): State<Arc<App>>,
-    uri: Uri,
-) -> Result<Json<MethodList>, ApiError> {
+pub(crate) async fn methods(State(app): State<Arc<App>>, uri: Uri) -> Result<Json<MethodList>> {
     let of: ModelQuery = json::read_query(&uri)?;
     let models = app.models();
     let loaded = models.choose(of.model.as_deref())?;
@@ -296,7 +293,7 @@ refusals!(ModelsRefusals: &[Code::NotReady]);
         ModelsRefusals,
     ),
 )]
-pub async fn models(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
+pub async fn models(State(app): State<Arc<App>>) -> Result<Json<ModelList>> {
     let models = app.models();
     models.choose(None)?;
     let entry = |(place, loaded): (usize, &Arc<LoadedModel>)| ModelEntry::new(loaded, place == 0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, Resolved, estimate};
 use crate::http::work::pool;
 
@@ -35,7 +35,7 @@ impl Cost {
         bytes: usize,
         [least, most]: [u64; 2],
         app: &App,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let deadline_ms = app.settings.compute_deadline_ms;
         let deadline = Duration::from_millis(deadline_ms).as_nanos() as u64;
         let threads = app.compute.threads().min(items).max(1) as u64;
@@ -62,26 +62,16 @@ impl Cost {
 
     /// Sets the estimated bytes of the answer, or refuses a question whose answer exceeds the
     /// limit; `pointer` names the list that makes it long.
-    pub(crate) fn answering(
-        self,
-        bytes: usize,
-        pointer: &'static str,
-        app: &App,
-    ) -> Result<Self, ApiError> {
+    pub(crate) fn answering(self, bytes: usize, pointer: &'static str, app: &App) -> Result<Self> {
         app.unsent.check(bytes, self.items, pointer)?;
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
-    pub(crate) fn longer(
-        self,
-        bytes: usize,
-        pointer: &'static str,
-        app: &App,
-    ) -> Result<Self, ApiError> {
+    pub(crate) fn longer(self, bytes: usize, pointer: &'static str, app: &App) -> Result<Self> {
         self.answering(self.answer_bytes.saturating_add(bytes), pointer, app)
     }
 
-    pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
+    pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self> {
         let more = multiplications / MULTIPLICATIONS_PER_NANO;
         let deadline_ms = app.settings.compute_deadline_ms;
         if u128::from(more / SLACK) > Duration::from_millis(deadline_ms).as_nanos() {
@@ -102,7 +92,7 @@ pub(crate) fn check_length(
     what: &str,
     length: usize,
     (setting, limit): (&str, usize),
-) -> Result<(), ApiError> {
+) -> Result<()> {
     match length {
         0 => Err(ApiError::at(Code::EmptyList, pointer, format!("there are no {what}"))),
         _ if length > limit => {

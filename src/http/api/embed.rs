@@ -20,7 +20,7 @@ use crate::http::api::pipeline::{Endpoint, INDEX_BYTES, NUMBER_BYTES};
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Pointer, Result, Segment};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
@@ -30,13 +30,10 @@ use crate::http::work::unsent::Answer;
 
 /// The body of `POST /embed`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub struct EmbedRequest<'b> {
-    #[serde(borrow)]
     pub(crate) texts: Texts<'b>,
-    #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     pub(crate) method: Option<VectorMethod<'b>>,
     /// Give every vector length 1.
     pub(crate) normalize: Option<bool>,
@@ -103,15 +100,13 @@ enveloped! {
         known: &'r [usize],
         /// Indexes of the texts without a vector.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         unscored: &'r [usize],
         /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         reasons: &'r [Reason],
         /// Indexes of the texts that were cut.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         truncated: &'r [usize],
     }
 }
@@ -202,7 +197,7 @@ impl Embedding {
         shape: EmbedParameters,
         foreign: Foreign,
         models: &Models,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let unknown = shape.unknown.unwrap_or_default();
         let refuse = unknown == UnknownVector::Error;
         selection.oov = if refuse { Some(OovPolicy::Error) } else { shape.oov };
@@ -291,7 +286,7 @@ impl<'b> EmbedRequest<'b> {
         form: F,
         more: usize,
         context: &PlanContext<'_>,
-    ) -> Result<AnyPlanned<'b>, ApiError> {
+    ) -> Result<AnyPlanned<'b>> {
         let limit = ("max_texts", context.app.settings.max_texts);
         pipeline::check_length("/texts", "texts", self.texts.length(), limit)?;
         let selection = Selection::named(self.model.as_ref(), self.method.as_ref());
@@ -332,13 +327,13 @@ impl Form<Embedding, Text<'_>> for Native {
         _: &[Text<'_>],
         embedded: &Embeddings,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         answer.write_json(&EmbedResponse::new(embedded, asked.encoding, &asked.resolved))
     }
 }
 
 impl Ask for EmbedRequest<'_> {
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -350,7 +345,7 @@ impl Ask for EmbedRequest<'_> {
 impl Endpoint for EmbedRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>> {
         Ok(Box::new(json::read_object::<EmbedRequest<'b>>(body)?))
     }
 }
@@ -403,7 +398,7 @@ pub(crate) struct EmbedParameters {
         EmbedRefusals,
     ),
 )]
-pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response> {
     if body::is_lines(request.headers()) {
         return stream::embed::answer(app, request).await;
     }

@@ -19,7 +19,7 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{QUESTION, refusals};
 use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
@@ -32,19 +32,15 @@ const WORD_BYTES: usize = 150;
 
 /// The body of `POST /explain`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct ExplainRequest<'b> {
     /// The first text; for a method that only ranks, the query.
-    #[serde(borrow)]
     #[schema(value_type = fields::NonEmptyText)]
     a: Text<'b>,
     /// The second text; for a method that only ranks, the post.
-    #[serde(borrow)]
     #[schema(value_type = fields::NonEmptyText)]
     b: Text<'b>,
-    #[serde(borrow)]
     model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     method: Option<ExplainMethod<'b>>,
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
@@ -64,13 +60,13 @@ pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
 impl Endpoint for ExplainRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>> {
         Ok(Box::new(json::read_object::<ExplainRequest<'b>>(body)?))
     }
 }
 
 impl Ask for ExplainRequest<'_> {
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -120,7 +116,7 @@ impl Planned for Explaining<'_> {
         _: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         let Self { a, b, resolved, .. } = *self;
         let (a, b) = (a.as_ref(), b.as_ref());
         job.check()?;
@@ -159,7 +155,7 @@ refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSu
         ExplainRefusals,
     ),
 )]
-pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response> {
     pipeline::answer::<ExplainRequest<'_>>(app, (), request).await
 }
 
@@ -187,7 +183,6 @@ enveloped! {
         /// How the texts are opposed, and by which of their words, where they are and the model knows
         /// opposites; opposites may count in the score or not.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[schema(required = false)]
         opposes: Vec<ExplainedOpposition<'r>>,
         /// Whether the shares of all words and unknown tokens add up to the score.
         adds_up: bool,
@@ -207,7 +202,6 @@ pub(crate) struct ExplainedText<'r> {
     known: f32,
     /// Whether the text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
     truncated: bool,
 }
 

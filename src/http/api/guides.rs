@@ -10,7 +10,7 @@ use axum::response::Response;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use crate::http::api::pages;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 
 const API: &str = include_str!("../../../docs/API.md");
 
@@ -68,16 +68,14 @@ pub(crate) async fn list() -> Response {
     pages::html(page("Guides", &drawn(&format!("# Guides\n\n{list}"))))
 }
 
-pub(crate) async fn guide(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+pub(crate) async fn guide(name: Result<Path<String>, PathRejection>) -> Result<Response> {
     let Path(name) = name.map_err(|_| pages::missing())?;
     let at = GUIDES.iter().position(|guide| guide.name == name);
     let page = at.and_then(|at| DRAWN.get(at)).ok_or_else(pages::missing)?;
     Ok(pages::html(page.clone()))
 }
 
-pub(crate) async fn problem(
-    name: Result<Path<String>, PathRejection>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn problem(name: Result<Path<String>, PathRejection>) -> Result<Response> {
     let Path(name) = name.map_err(|_| pages::missing())?;
     let is_named = |code: &Code| code.uri().strip_prefix("/problems/") == Some(name.as_str());
     let code = Code::ALL.iter().copied().find(is_named);
@@ -192,10 +190,7 @@ fn target(link: &str) -> Option<String> {
     let (path, place) = link.split_once('#').map_or((link, None), |(path, at)| (path, Some(at)));
     let name =
         path.strip_suffix(".md").filter(|name| GUIDES.iter().any(|one| one.name == *name))?;
-    Some(match place {
-        Some(place) => format!("/guides/{name}#{place}"),
-        None => format!("/guides/{name}"),
-    })
+    Some(place.map_or_else(|| format!("/guides/{name}"), |place| format!("/guides/{name}#{place}")))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::middleware::authorize;
 use crate::http::observe::series::{Description, Kind};
 use crate::http::openapi::refusals::refusals;
@@ -56,7 +56,7 @@ refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
     tag = "operate",
     responses((status = 200, description = "The models are loaded", body = Status), ReadyRefusals),
 )]
-pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError> {
+pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>> {
     app.check_ready()?;
     let damaged = app.collections.damaged();
     Ok(Json(Status {
@@ -268,7 +268,7 @@ refusals!(
 pub(crate) async fn reload(
     State(app): State<Arc<App>>,
     request: Request,
-) -> Result<Json<Reloaded>, ApiError> {
+) -> Result<Json<Reloaded>> {
     authorize::check_admin(&request)?;
     app.collections.take_up_soon();
     Ok(Json(app.reload().await?))

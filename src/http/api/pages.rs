@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -81,7 +81,7 @@ pub(crate) async fn playground() -> Response {
     file(HTML, include_str!("pages/playground.html").as_bytes().into())
 }
 
-pub(crate) async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+pub(crate) async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response> {
     let Path(name) = name.map_err(|_| missing())?;
     let found = ASSETS.iter().find(|(known, _, _)| *known == name);
     let (_, media, contents) = found.ok_or_else(missing)?;
@@ -95,7 +95,7 @@ pub(crate) async fn docs() -> Response {
 pub(crate) async fn docs_file(
     State(app): State<Arc<App>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     // A name that is not UTF-8 is none of these files.
     let Path(name) = name.map_err(|_| missing())?;
     if name == "index.html" && cfg!(feature = "swagger") {

@@ -23,7 +23,7 @@ use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::observe::request_log::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
@@ -48,12 +48,12 @@ pub(crate) trait Endpoint {
     /// The variables of the path, such as a model's name.
     type Address: Send + Sync + 'static;
 
-    fn check_head(request: &Request) -> Result<(), ApiError> {
+    fn check_head(request: &Request) -> Result<()> {
         body::check_json(request.headers())?;
         body::no_settings(request.uri())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyAsk<'b>, ApiError>;
+    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyAsk<'b>>;
 }
 
 enum Stage<'b> {
@@ -64,7 +64,7 @@ enum Stage<'b> {
 
 /// What a question needs to continue.
 enum Need {
-    Turn(BoxFuture<Result<Turn, ApiError>>),
+    Turn(BoxFuture<Result<Turn>>),
     Threads(Threads),
     /// Units for so many items, which are not free now.
     Units(usize),
@@ -142,7 +142,7 @@ impl Carried {
         &self,
         planned: AnyPlanned<'_>,
         job: &JobContext,
-    ) -> Result<(Bytes, Resolved, Counts), ApiError> {
+    ) -> Result<(Bytes, Resolved, Counts)> {
         let cost = planned.cost();
         let unsent = self.app.unsent.of(self.permit.client());
         unsent.check(cost.answer_bytes, cost.items, "")?;
@@ -160,7 +160,7 @@ impl Stage<'_> {
         carried: &mut Carried,
         threads: Threads,
         job: &JobContext,
-    ) -> Result<Step<()>, ApiError> {
+    ) -> Result<Step<()>> {
         let begun = Instant::now();
         if let Self::Read(ask) = self
             && let Some(need) = carried.learn(ask.as_ref(), threads)
@@ -188,10 +188,10 @@ impl Stage<'_> {
     }
 }
 
-type CheckHead = fn(&Request) -> Result<(), ApiError>;
+type CheckHead = fn(&Request) -> Result<()>;
 
 /// Reads a question from a body, for the path that it was sent to.
-type Reader = Box<dyn for<'b> FnOnce(&'b [u8]) -> Result<AnyAsk<'b>, ApiError> + Send>;
+type Reader = Box<dyn for<'b> FnOnce(&'b [u8]) -> Result<AnyAsk<'b>> + Send>;
 
 struct Underway {
     carried: Carried,
@@ -201,7 +201,7 @@ struct Underway {
 impl Underway {
     /// Continues on one of these threads; errors are in the body's dialect. An answered question
     /// returns all of its units here: units that wait for the task to go on would pile up.
-    fn advance(mut self, threads: Threads, job: &JobContext) -> Result<Step<Self>, ApiError> {
+    fn advance(mut self, threads: Threads, job: &JobContext) -> Result<Step<Self>> {
         let begun = Instant::now();
         let mut held = match self.body {
             Ok(held) => held,
@@ -229,7 +229,7 @@ pub(crate) async fn answer<E: Endpoint + 'static>(
     app: Arc<App>,
     address: E::Address,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let reader: Reader = Box::new(move |body| E::read(body, &address));
     let mut dialect = None;
     match answered(&app, request, (E::check_head, reader), &mut dialect).await {
@@ -243,7 +243,7 @@ async fn answered(
     request: Request,
     (check_head, reader): (CheckHead, Reader),
     dialect: &mut Option<Dialect>,
-) -> Result<Answered, ApiError> {
+) -> Result<Answered> {
     let facts = Facts::from_request(&request);
     let client = Caller::from_extensions(request.extensions())?.client;
     let mut permit = app.admission.admit_soon(&client).await?;
@@ -281,7 +281,7 @@ pub(crate) async fn read(
     request: Request,
     permit: &mut Permit,
     items_in: impl Fn(usize) -> usize,
-) -> Result<Bytes, ApiError> {
+) -> Result<Bytes> {
     let facts = Facts::from_request(&request);
     let announced = body::announced(request.headers(), &app.settings)?;
     if let Some(bytes) = announced {
@@ -301,8 +301,8 @@ pub(crate) async fn read(
 pub(crate) async fn run<T: Send + 'static>(
     (app, client): (&App, &Client),
     threads: Threads,
-    step: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
+    step: impl FnOnce(&JobContext) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let begun = Instant::now();
     let deadline = begun + Duration::from_millis(app.settings.compute_deadline_ms);
     let here = JobContext::inline(begun, deadline);

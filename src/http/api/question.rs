@@ -8,7 +8,7 @@ use cognate::engine::{Counts, Parts, Place, QueryError};
 use crate::http::api::cost::{ANSWER_HEAD, Cost};
 use crate::http::app::App;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Pointer};
+use crate::http::error::{Pointer, Result};
 use crate::http::registry::models::Models;
 use crate::http::request::query::{Resolved, estimate};
 use crate::http::work::pool::{JobContext, items_per_part};
@@ -43,12 +43,12 @@ pub(crate) trait Ask {
 
     /// Waits for the turn to be planned, if questions of this kind are answered one at a time;
     /// holds no thread.
-    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+    fn turn(&self) -> Option<BoxFuture<Result<Turn>>> {
         None
     }
 
     /// Looks up the model, the method and the items, once, and estimates the work.
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q;
 }
@@ -86,7 +86,7 @@ pub(crate) trait Planned {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError>;
+    ) -> Result<Counts>;
 }
 
 /// A question without its items: a model, a method, and the options of the answer.
@@ -98,7 +98,6 @@ pub(crate) trait Asked<I>: Send + Sync {
     /// Fewest and most multiplications for these items, whose texts have so many bytes.
     fn work(&self, items: &[I], bytes: usize) -> [u64; 2];
 
-    /// The texts of items, with their places in the question.
     fn texts<'q>(&'q self, items: &'q [I]) -> impl Iterator<Item = (Place, &'q str)> + Clone;
 
     fn ask(&self, items: &[I]) -> Result<Self::Piece, QueryError>;
@@ -130,7 +129,7 @@ pub(crate) trait Form<A: Asked<I>, I>: Send + Sync {
         items: &[I],
         whole: &A::Piece,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError>;
+    ) -> Result<()>;
 }
 
 /// A body: the question, its items, and the format.
@@ -148,7 +147,7 @@ impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
         (asked, items, form): (A, Vec<I>, F),
         (list, each): (&'static str, usize),
         app: &App,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let length = items.len();
         let answer = ANSWER_HEAD + length.saturating_mul(each);
         let bytes = asked.bytes(&items);
@@ -157,12 +156,7 @@ impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
         Ok(Self { asked, items, form, cost })
     }
 
-    fn told(
-        &self,
-        app: &App,
-        job: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    fn told(&self, app: &App, job: &JobContext, answer: &mut Answer<'_>) -> Result<Counts> {
         let Self { asked, items, form, cost } = self;
         let (resolved, most) = (asked.resolved(), app.settings.tokens_total);
         resolved.check_total(asked.texts(items), most, || job.check())?;
@@ -194,7 +188,7 @@ impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Planned for Batch<A, I, F> {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         let told = self.told(app, job, answer);
         told.map_err(|error| error.renamed(|pointer| self.form.place(pointer, &self.items)))
     }

@@ -17,7 +17,7 @@ use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
@@ -36,23 +36,18 @@ const OPPOSES_BYTES: usize = 3 + 22;
 
 /// The body of `POST /similarity`: `pairs`, or one pair as `a` and `b`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub struct SimilarityRequest<'b> {
     /// Pairs of texts.
-    #[serde(borrow)]
     #[schema(value_type = Vec<Pair<'b>>, min_items = 1, max_items = 10000)]
     pairs: Option<List<Pair<'b>>>,
     /// The first text.
-    #[serde(borrow)]
     #[schema(nullable = false)]
     a: Option<Text<'b>>,
     /// The second text.
-    #[serde(borrow)]
     #[schema(nullable = false)]
     b: Option<Text<'b>>,
-    #[serde(borrow)]
     model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     method: Option<PairMethod<'b>>,
     measure: Option<MeasureName>,
     opposites: Option<Opposites>,
@@ -144,19 +139,17 @@ enveloped! {
         unscored: &'r [usize],
         /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         reasons: &'r [Reason],
         /// Indexes of the pairs with a text that was cut.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         truncated: &'r [usize],
         /// With `coverage`, the share of the tokens of `a` and of `b` that the model lists, for each pair.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         known: &'r [[f32; 2]],
         /// With `return_opposes`, how the texts of each pair are opposed; an empty list where they are not.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<Vec<OppositionKind>>)]
+        #[schema(value_type = Vec<Vec<OppositionKind>>)]
         opposes: &'r [Oppositions],
         /// The threshold that was used, if one was asked for.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,7 +189,7 @@ impl Scoring {
         selection: &Selection<'_>,
         threshold: Option<Threshold>,
         models: &Models,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let mut resolved = selection.resolve(models)?;
         resolved.check_scores()?;
         let cutoff = Cutoff::ask(threshold, &mut resolved)?;
@@ -278,13 +271,13 @@ impl Form<Scoring, Pair<'_>> for Native {
         _: &[Pair<'_>],
         scored: &Scores,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         answer.write_json(&SimilarityResponse::new(scored, &asked.resolved, asked.threshold))
     }
 }
 
 impl Ask for SimilarityRequest<'_> {
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -325,7 +318,7 @@ fn no_pairs(pairs: bool, a: bool, b: bool) -> ApiError {
 impl Endpoint for SimilarityRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>> {
         Ok(Box::new(json::read_object::<SimilarityRequest<'b>>(body)?))
     }
 }
@@ -359,10 +352,7 @@ refusals!(
         SimilarityRefusals,
     ),
 )]
-pub(crate) async fn similarity(
-    State(app): State<Arc<App>>,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub(crate) async fn similarity(State(app): State<Arc<App>>, request: Request) -> Result<Response> {
     if body::is_lines(request.headers()) {
         return stream::similarity::answer(app, request).await;
     }

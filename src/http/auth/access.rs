@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::http::auth::client::Client;
 use crate::http::auth::keys::{CollectionNames, Key, Keys, KeysError, Scope};
 use crate::http::auth::quota::{Bucket, Quota};
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::observe::metrics::{KeyUse, Metrics};
 use crate::http::observe::request_log::Facts;
 use crate::http::settings::Settings;
@@ -77,7 +77,7 @@ impl Access {
         &self,
         authorization: Option<&HeaderValue>,
         facts: &Facts,
-    ) -> Result<Caller, ApiError> {
+    ) -> Result<Caller> {
         let key = self.key(authorization);
         facts.is_from(key.map_or(&self.nobody, |(_, of_key)| &of_key.used));
         let (key, of_key) = key.ok_or_else(|| {
@@ -153,7 +153,7 @@ impl Caller {
     }
 
     /// The caller of a request. A route without a caller is not behind the keys, which is a defect.
-    pub(crate) fn from_extensions(extensions: &Extensions) -> Result<Self, ApiError> {
+    pub(crate) fn from_extensions(extensions: &Extensions) -> Result<Self> {
         let caller = extensions.get::<Self>().cloned();
         caller.ok_or_else(|| ApiError::internal("a request without a caller"))
     }
@@ -192,7 +192,7 @@ impl Caller {
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         Self::from_extensions(&parts.extensions)
     }
 }

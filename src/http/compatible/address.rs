@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 
 use crate::http::app::App;
 use crate::http::dialect::{Dialect, StandIn};
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 
 /// The tag that Ollama's clients append to a name without one.
 const NO_TAG: &str = "latest";
@@ -61,7 +61,7 @@ impl Address {
 impl FromRequestParts<Arc<App>> for Address {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self> {
         let params = RawPathParams::from_request_parts(parts, app).await;
         let params = params.map_err(|_| ApiError::new(Code::NotFound, "the path is not UTF-8"))?;
         let of = |name: &str| {

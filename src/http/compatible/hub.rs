@@ -18,7 +18,7 @@ use crate::http::compatible::pairs::{PairDialect, PairQuestion, Sides};
 use crate::http::compatible::tei::{SentencesRequest, TeiEmbedRequest};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::{body, json};
 use crate::http::routes::Routes;
@@ -43,7 +43,7 @@ impl VectorDialect for Hub {
     fn ask<'b>(
         body: <Self as VectorDialect>::Body<'b>,
         address: &Address,
-    ) -> Result<EmbedRequest<'b>, ApiError> {
+    ) -> Result<EmbedRequest<'b>> {
         let normalize = Some(body.normalize.unwrap_or(false));
         Ok(EmbedRequest { normalize, ..body.ask(address)? })
     }
@@ -53,10 +53,7 @@ impl PairDialect for Hub {
     const DIALECT: Dialect = Dialect::Hub;
     type Body<'b> = SentencesRequest<'b>;
 
-    fn ask<'b>(
-        body: <Self as PairDialect>::Body<'b>,
-        address: &Address,
-    ) -> Result<Sides<'b>, ApiError> {
+    fn ask<'b>(body: <Self as PairDialect>::Body<'b>, address: &Address) -> Result<Sides<'b>> {
         Ok(body.sides(address))
     }
 }
@@ -97,12 +94,12 @@ enum HubResponse {
 impl Endpoint for HubDialect {
     type Address = Address;
 
-    fn check_head(request: &Request) -> Result<(), ApiError> {
+    fn check_head(request: &Request) -> Result<()> {
         body::check_encoding(request.headers())
     }
 
     /// Mostly texts are sent; an object in their place ends the attempt there.
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>> {
         match VectorQuestion::<Hub>::read(body, address) {
             Err(_) if json::read::<Sentences>(body).is_ok() => {
                 PairQuestion::<Hub>::read(body, address)

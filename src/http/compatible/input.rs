@@ -13,7 +13,7 @@ use crate::http::api::pipeline::Endpoint;
 use crate::http::api::question::AnyAsk;
 use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::fields::{List, Text, Texts, forms, within};
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ forms!(Input<'b>: "a string or a list of strings";
     list(list in List<Item<'de>>) => Ok(Input::Many(list)););
 
 impl<'b> Input<'b> {
-    pub(super) fn texts(self, pointer: &'static str) -> Result<Texts<'b>, ApiError> {
+    pub(super) fn texts(self, pointer: &'static str) -> Result<Texts<'b>> {
         let text = |item| match item {
             Item::Text(text) => Ok(text),
             Item::TokenIds => {
@@ -148,7 +148,7 @@ where
 
     /// The native question is tried first, so that distinguishing them costs nothing; the other
     /// dialect's field is unknown to it and ends the attempt there.
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>> {
         match N::read(body, &()) {
             Err(_) if has_field(body, FIELD) => O::read(body, address),
             read => read.map_err(|error| error.in_dialect(Dialect::Native)),

@@ -18,7 +18,7 @@ use crate::http::compatible::input::{Input, Whole};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion, Vectors};
 use crate::http::compatible::{named, vectors, with_names};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::{ModelName, Text, Texts};
@@ -40,13 +40,12 @@ pub(super) fn routes() -> Routes {
 
 /// The body of `POST /api/embed`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct OllamaEmbedRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = Texts<'b>)]
     input: Input<'b>,
     /// Whether to cut a text that is too long; default: `true`.
@@ -75,7 +74,7 @@ impl VectorDialect for Embed {
     const NAMES_MODEL: bool = true;
     type Body<'b> = OllamaEmbedRequest<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let truncate = Some(body.truncate.unwrap_or(true));
@@ -84,7 +83,7 @@ impl VectorDialect for Embed {
         Ok(EmbedRequest { truncate, foreign, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<()> {
         answer.write_json(&OllamaEmbedResponse {
             model: vectors.model(),
             prompt_eval_count: vectors.tokens(),
@@ -95,13 +94,12 @@ impl VectorDialect for Embed {
 
 /// The body of `POST /api/embeddings`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct OllamaPromptRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// The text.
-    #[serde(borrow)]
     prompt: Text<'b>,
 }
 
@@ -121,13 +119,13 @@ impl VectorDialect for Prompt {
     const NAMES_MODEL: bool = true;
     type Body<'b> = OllamaPromptRequest<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(Texts::One(body.prompt), target, address.stand_in);
         Ok(EmbedRequest { normalize: None, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<()> {
         answer.write_json(&OllamaPromptResponse { embedding: vectors.first() })
     }
 }
@@ -205,7 +203,7 @@ impl OllamaDetails {
         OllamaNotReady,
     ),
 )]
-async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, ApiError> {
+async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>> {
     let models = app.models();
     models.choose(None)?;
     let tag = |loaded: &Arc<LoadedModel>| OllamaTag {
@@ -270,7 +268,7 @@ async fn ollama_show(
     State(app): State<Arc<App>>,
     caller: Caller,
     request: Request,
-) -> Result<Json<OllamaShow>, ApiError> {
+) -> Result<Json<OllamaShow>> {
     let _permit = app.admission.admit_soon(&caller.client).await?;
     body::check_encoding(request.headers())?;
     let announced = body::announced(request.headers(), &app.settings)?;

@@ -17,7 +17,7 @@ use crate::http::compatible::input::{Input, Whole};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion, Vectors};
 use crate::http::compatible::{named, vectors, with_names};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::fields::ModelName;
 use crate::http::routes::Routes;
@@ -34,13 +34,12 @@ pub(super) fn routes() -> Routes {
 
 /// The body of `POST /v1/embeddings`. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct OpenAiRequest<'b> {
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = crate::http::request::fields::Texts<'b>)]
     input: Input<'b>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     encoding_format: Option<Encoding>,
@@ -109,7 +108,7 @@ impl VectorDialect for OpenAi {
     const ITEM_BYTES: usize = 50;
     type Body<'b> = OpenAiRequest<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let dimensions = body.dimensions.map(|Whole(count)| count);
@@ -119,7 +118,7 @@ impl VectorDialect for OpenAi {
         Ok(EmbedRequest { encoding, truncate, foreign, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<()> {
         let (usage, model) = (Usage::new(vectors.tokens()), vectors.model());
         let embedding = |(index, vector)| {
             let embedding = vectors.asked.encoding.write(vector);
@@ -183,7 +182,7 @@ impl OpenAiModel {
 async fn model(
     State(app): State<Arc<App>>,
     params: Result<RawPathParams, RawPathParamsRejection>,
-) -> Result<Json<OpenAiModel>, ApiError> {
+) -> Result<Json<OpenAiModel>> {
     let id = match &params {
         Ok(params) => params.iter().find(|(key, _)| *key == "id").map(|(_, id)| id),
         // No model has a name that is not UTF-8.
@@ -206,7 +205,7 @@ async fn model(
         OpenAiNotReady,
     ),
 )]
-async fn models(State(app): State<Arc<App>>) -> Result<Json<OpenAiModels>, ApiError> {
+async fn models(State(app): State<Arc<App>>) -> Result<Json<OpenAiModels>> {
     let models = app.models();
     models.choose(None)?;
     let data = models.all().iter().map(|loaded| OpenAiModel::new(&loaded.name)).collect();

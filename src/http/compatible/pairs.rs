@@ -16,7 +16,7 @@ use crate::http::api::similarity::Scoring;
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::request::fields::{Text, Texts};
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::{body, json};
@@ -32,14 +32,10 @@ pub(super) trait PairDialect: Send + 'static {
     const SCORE_BYTES: usize = NUMBER_BYTES;
     type Body<'b>: Deserialize<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError>;
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>>;
 
     /// Writes the answer: a bare list of scores, unless the dialect has more.
-    fn write(
-        scored: &PairScores<'_>,
-        _: &Resolved,
-        answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    fn write(scored: &PairScores<'_>, _: &Resolved, answer: &mut Answer<'_>) -> Result<()> {
         answer.write_json(&scored.scores)
     }
 }
@@ -90,7 +86,7 @@ impl<D: PairDialect> TextForm for Fields<D> {
         Self::named(pointer.renamed("query", self.left).renamed("candidates", self.right))
     }
 
-    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError> {
+    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost> {
         let scores = ranking.texts.len() * D::SCORE_BYTES;
         ranking.cost(app)?.longer(scores, self.right, app)
     }
@@ -101,7 +97,7 @@ impl<D: PairDialect> TextForm for Fields<D> {
         _: &App,
         _: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let mut scores = vec![0.0; ranking.texts.len()];
         for result in made.pages.iter().flat_map(|page| &page.ranking.results) {
             if let Some(score) = scores.get_mut(result.index) {
@@ -128,18 +124,14 @@ impl<D: PairDialect> Form<Scoring, (Text<'_>, Text<'_>)> for Fields<D> {
         _: &[(Text<'_>, Text<'_>)],
         whole: &Scores,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let scored = PairScores { scores: &whole.scores, counts: whole.counts };
         D::write(&scored, &asked.resolved, answer)
     }
 }
 
 /// Refuses texts that do not form pairs.
-fn check_lengths(
-    fields: [&'static str; 2],
-    lengths: [usize; 2],
-    app: &App,
-) -> Result<(), ApiError> {
+fn check_lengths(fields: [&'static str; 2], lengths: [usize; 2], app: &App) -> Result<()> {
     let most = ("max_pairs", app.settings.max_pairs);
     for (field, length) in fields.into_iter().zip(lengths) {
         pipeline::check_length(field, "texts", length, most)?;
@@ -158,11 +150,11 @@ fn check_lengths(
 impl<D: PairDialect> Endpoint for PairQuestion<'_, D> {
     type Address = Address;
 
-    fn check_head(request: &axum::extract::Request) -> Result<(), ApiError> {
+    fn check_head(request: &axum::extract::Request) -> Result<()> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
         let sides = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
         Ok(Box::new(PairQuestion::<'b, D> { sides, dialect: PhantomData }))
@@ -174,7 +166,7 @@ impl<D: PairDialect> Ask for PairQuestion<'_, D> {
         D::DIALECT
     }
 
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {

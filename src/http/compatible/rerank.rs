@@ -24,7 +24,7 @@ use crate::http::compatible::openai::Usage;
 use crate::http::compatible::spans::{RelevantSpans, Span};
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::fields::{List, ModelName, Text};
 use crate::http::request::json::given;
@@ -52,21 +52,18 @@ pub(super) fn shared() -> Routes {
 /// The body of `POST /rerank`: `documents`, or `texts` in the words of text-embeddings-inference. Other
 /// fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct RerankRequest<'b> {
     /// What the documents are compared with.
-    #[serde(borrow)]
     #[schema(value_type = fields::NonEmptyText)]
     query: Document<'b>,
     /// Texts, or objects with `text`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     documents: Option<List<Document<'b>>>,
     /// The documents of text-embeddings-inference.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Document<'b>>>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// Most results wanted; 0 or nothing for all.
@@ -127,7 +124,7 @@ struct Wording {
 }
 
 impl<'b> RerankRequest<'b> {
-    fn ask(self, address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
+    fn ask(self, address: &Address) -> Result<RerankQuestion<'b>> {
         let of_voyage = self.top_k.is_some() || self.truncation.is_some();
         let documents = self.documents.filter(|_| address.rerank);
         let texts = self.texts.filter(|_| address.tei);
@@ -184,11 +181,7 @@ impl Wording {
         if self.form == Form::Bare { "/texts" } else { "/documents" }
     }
 
-    fn spans(
-        &self,
-        ranking: &TextRanking<'_>,
-        index: usize,
-    ) -> Result<Option<Vec<Span>>, ApiError> {
+    fn spans(&self, ranking: &TextRanking<'_>, index: usize) -> Result<Option<Vec<Span>>> {
         let Some(spans) = &self.spans else { return Ok(None) };
         let (query, document) = (ranking.query.as_ref(), text(ranking, index));
         let (engine, asked) = (&ranking.resolved.model.engine, &ranking.resolved.query);
@@ -212,7 +205,7 @@ impl TextForm for Wording {
         pointer.renamed("candidates", self.field()).renamed("method", "/model")
     }
 
-    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError> {
+    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost> {
         let (resolved, field) = (&ranking.resolved, self.field());
         Scale::new(resolved, self.relevance)?;
         let cost = ranking.cost(app)?;
@@ -243,7 +236,7 @@ impl TextForm for Wording {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let results = made.pages.iter().flat_map(|page| page.results());
         let ranked = results.map(|result| (result.index, result.score));
         let with_text = ranking.return_text;
@@ -295,11 +288,11 @@ fn text<'r>(ranking: &'r TextRanking<'_>, index: usize) -> &'r str {
 impl Endpoint for RerankQuestion<'_> {
     type Address = Address;
 
-    fn check_head(request: &Request) -> Result<(), ApiError> {
+    fn check_head(request: &Request) -> Result<()> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
         match asked {
             Ok(question) => Ok(Box::new(question)),
@@ -316,7 +309,7 @@ impl Ask for RerankQuestion<'_> {
         self.wording.dialect()
     }
 
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -355,11 +348,7 @@ refusals!(EitherRefusals in Dialect::Rerank, Dialect::Tei; QUESTION, LIST, RERAN
         RerankRefusals,
     ),
 )]
-async fn rerank_v2(
-    app: State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
+async fn rerank_v2(app: State<Arc<App>>, address: Address, request: Request) -> Result<Response> {
     rerank(app, address.without_tei(), request).await
 }
 
@@ -476,7 +465,7 @@ const OF_RANGE: f64 = 1e-3;
 
 impl Scale {
     /// The scale: the requested one, else the calibration's if the model has one for the method.
-    pub(super) fn new(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
+    pub(super) fn new(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self> {
         let engine = &resolved.model.engine;
         if let Some(fused) = &resolved.fused {
             let (low, high) = fused.fusion.by().range();

@@ -22,7 +22,7 @@ use crate::http::compatible::pairs::{PairDialect, PairQuestion, Sides};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion};
 use crate::http::compatible::{named, vectors};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::body;
 use crate::http::request::fields::{List, NonEmptyText, Text, Texts};
@@ -62,7 +62,7 @@ pub(super) struct TeiEmbedRequest<'b> {
 }
 
 impl<'b> TeiEmbedRequest<'b> {
-    pub(super) fn ask(self, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
+    pub(super) fn ask(self, address: &Address) -> Result<EmbedRequest<'b>> {
         let texts = self.inputs.texts("/inputs")?;
         let dimensions = self.dimensions.map(|Whole(count)| count);
         Ok(EmbedRequest {
@@ -84,7 +84,7 @@ impl VectorDialect for Tei {
     fn ask<'b>(
         body: <Self as VectorDialect>::Body<'b>,
         address: &Address,
-    ) -> Result<EmbedRequest<'b>, ApiError> {
+    ) -> Result<EmbedRequest<'b>> {
         body.ask(address)
     }
 }
@@ -102,13 +102,12 @@ pub(super) struct SentencesRequest<'b> {
 
 /// A text and those that it is compared with.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct Sentences<'b> {
     /// The text.
-    #[serde(borrow)]
     #[schema(value_type = NonEmptyText)]
     source_sentence: Document<'b>,
     /// The texts that it is compared with.
-    #[serde(borrow)]
     #[schema(value_type = Vec<Text<'b>>, min_items = 1, max_items = 10000)]
     sentences: List<Document<'b>>,
 }
@@ -142,10 +141,7 @@ impl PairDialect for Tei {
     const DIALECT: Dialect = Dialect::Tei;
     type Body<'b> = SentencesRequest<'b>;
 
-    fn ask<'b>(
-        body: <Self as PairDialect>::Body<'b>,
-        address: &Address,
-    ) -> Result<Sides<'b>, ApiError> {
+    fn ask<'b>(body: <Self as PairDialect>::Body<'b>, address: &Address) -> Result<Sides<'b>> {
         Ok(body.sides(address))
     }
 }
@@ -157,7 +153,7 @@ async fn embed_or_native(
     state: State<Arc<App>>,
     address: Address,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     if body::is_lines(request.headers()) {
         return embed::embed(state, request).await;
     }
@@ -168,7 +164,7 @@ async fn similarity_or_native(
     state: State<Arc<App>>,
     address: Address,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     if body::is_lines(request.headers()) {
         return similarity::similarity(state, request).await;
     }
@@ -256,7 +252,7 @@ struct TeiPooling {
         TeiNotReady,
     ),
 )]
-async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>, ApiError> {
+async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>> {
     let models = app.models();
     let model = models.choose(None)?;
     let settings = &app.settings;

@@ -10,7 +10,7 @@ use crate::http::api::pipeline::Endpoint;
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Form, PlanContext};
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::{Dialect, StandIn};
-use crate::http::error::{ApiError, Pointer, Segment};
+use crate::http::error::{Pointer, Result, Segment};
 use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
 use crate::http::request::{body, json};
 use crate::http::work::unsent::Answer;
@@ -26,10 +26,10 @@ pub(super) trait VectorDialect: Send + 'static {
     const ITEM_BYTES: usize = 0;
     type Body<'b>: Deserialize<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError>;
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>>;
 
     /// Writes the answer: a bare list of vectors, unless the dialect has more.
-    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<()> {
         // Every text has a vector: `unknown` is always set.
         answer.write_json(&vectors.each().collect::<Vec<_>>())
     }
@@ -93,7 +93,7 @@ impl<D: VectorDialect> Form<Embedding, Text<'_>> for Worded<D> {
         texts: &[Text<'_>],
         embedded: &Embeddings,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let one = texts.first().filter(|_| self.is_one);
         D::write(Vectors { asked, one, embedded }, answer)
     }
@@ -102,11 +102,11 @@ impl<D: VectorDialect> Form<Embedding, Text<'_>> for Worded<D> {
 impl<D: VectorDialect> Endpoint for VectorQuestion<'_, D> {
     type Address = Address;
 
-    fn check_head(request: &axum::extract::Request) -> Result<(), ApiError> {
+    fn check_head(request: &axum::extract::Request) -> Result<()> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
         let mut request = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
         // Some clients always send a number, and 0 for all dimensions.
@@ -121,7 +121,7 @@ impl<D: VectorDialect> Ask for VectorQuestion<'_, D> {
         D::DIALECT
     }
 
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {

@@ -11,7 +11,7 @@ use crate::http::compatible::openai::Usage;
 use crate::http::compatible::pairs::{PairDialect, PairQuestion, PairScores, Sides};
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::fields::{ModelName, Texts};
 use crate::http::request::query::Resolved;
@@ -26,37 +26,30 @@ pub(super) fn routes() -> Routes {
 /// (`documents`, `items`, `text_2` or `data_2`), one against many or as many against as many. Other
 /// fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct ScoreRequest<'b> {
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     queries: Option<Input<'b>>,
     /// One text or many.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     documents: Option<Input<'b>>,
     /// The same as `documents`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     items: Option<Input<'b>>,
     /// The same as `queries`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     text_1: Option<Input<'b>>,
     /// The same as `documents`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     text_2: Option<Input<'b>>,
     /// The same as `queries`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     data_1: Option<Input<'b>>,
     /// The same as `documents`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
     data_2: Option<Input<'b>>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; default: the first model.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
 }
@@ -96,7 +89,7 @@ impl PairDialect for Vllm {
     const SCORE_BYTES: usize = NUMBER_BYTES + 40;
     type Body<'b> = ScoreRequest<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>> {
         let first =
             [("/queries", body.queries), ("/text_1", body.text_1), ("/data_1", body.data_1)];
         let second = [
@@ -111,11 +104,7 @@ impl PairDialect for Vllm {
         Ok(Sides { left, left_field, right, right_field, target, truncate: true })
     }
 
-    fn write(
-        scored: &PairScores<'_>,
-        resolved: &Resolved,
-        answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    fn write(scored: &PairScores<'_>, resolved: &Resolved, answer: &mut Answer<'_>) -> Result<()> {
         let score = |(index, &score)| PairScore { index, object: "score", score };
         answer.write_json(&ScoreResponse {
             id: "score",
@@ -131,7 +120,7 @@ impl PairDialect for Vllm {
 /// The only field of these that is present, and its texts.
 fn only<'b, const N: usize>(
     fields: [(&'static str, Option<Input<'b>>); N],
-) -> Result<(&'static str, Texts<'b>), ApiError> {
+) -> Result<(&'static str, Texts<'b>)> {
     let names = fields.each_ref().map(|(name, _)| name.trim_start_matches('/')).join(", ");
     let mut given = fields.into_iter().filter_map(|(name, input)| Some((name, input?)));
     match (given.next(), given.next()) {

@@ -18,7 +18,7 @@ use crate::http::compatible::input::{OnlyObject, Whole};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion, Vectors};
 use crate::http::compatible::{named, vectors, with_names};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::fields::{List, Text, Texts};
 use crate::http::routes::Routes;
@@ -40,13 +40,12 @@ pub(super) fn life(routes: Routes) -> Routes {
 
 /// The body of `POST /vectors`: `text`, or `texts` for many. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct WeaviateRequest<'b> {
     /// One text.
-    #[serde(borrow)]
     #[schema(value_type = Option<Text<'b>>)]
     text: Option<Text<'b>>,
     /// Many texts.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Text<'b>>>,
     #[schema(value_type = Option<WeaviateConfig>)]
@@ -89,7 +88,7 @@ impl VectorDialect for Weaviate {
     const TEXTS: &'static str = "/texts";
     type Body<'b> = WeaviateRequest<'b>;
 
-    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>> {
         let texts = match (body.text, body.texts) {
             (Some(text), None) => Texts::One(text),
             // A client that sends many also sends an empty `text`.
@@ -106,7 +105,7 @@ impl VectorDialect for Weaviate {
         Ok(EmbedRequest { normalize: None, foreign, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<()> {
         let dims = vectors.embedded.vectors.ncols();
         answer.write_json(&match vectors.one {
             Some(text) => {
@@ -156,7 +155,7 @@ struct WeaviateMeta {
 async fn weaviate_meta(
     State(app): State<Arc<App>>,
     address: Address,
-) -> Result<Json<WeaviateMeta>, ApiError> {
+) -> Result<Json<WeaviateMeta>> {
     let models = app.models();
     let loaded = models.choose(address.target(None).model.as_deref())?;
     let model = loaded.engine.model();
@@ -172,7 +171,7 @@ async fn live() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-async fn ready(State(app): State<Arc<App>>) -> Result<StatusCode, ApiError> {
+async fn ready(State(app): State<Arc<App>>) -> Result<StatusCode> {
     app.check_ready()?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -80,7 +80,6 @@ impl Form {
         })
     }
 
-    /// The body of the answer to the request of that id.
     pub(super) fn body(self, refusal: &ApiError, request_id: &str) -> Vec<u8> {
         let code = refusal.code;
         // Only a problem document lists positions besides the detail.

@@ -21,6 +21,9 @@ use utoipa::ToSchema;
 use crate::http::dialect::Dialect;
 use crate::http::error::form::Form;
 
+/// What a request comes to, or why it is refused.
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// Most entries of `errors` in one document.
 pub(crate) const MAX_ITEMS: usize = 16;
 
@@ -44,7 +47,7 @@ pub(crate) struct Problem<'e> {
     request_id: &'e str,
     /// The faults and where they stand, at most sixteen.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, max_items = 16)]
+    #[schema(max_items = 16)]
     errors: &'e [Fault],
     /// Seconds after which to try again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,7 +166,6 @@ impl ApiError {
         Self::internal(text.as_deref().unwrap_or("a panic without a message"))
     }
 
-    /// The problem document for the request of that id.
     fn problem<'e>(&'e self, request_id: &'e str) -> Problem<'e> {
         let code = self.code;
         Problem {

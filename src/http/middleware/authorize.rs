@@ -17,7 +17,7 @@ use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
 use crate::http::auth::keys::Scope;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
 use crate::http::observe::request_log::Facts;
@@ -64,7 +64,7 @@ impl Service<Request> for AuthorizeService {
 }
 
 /// Checks the key and the quota of a request, and adds its caller.
-pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), ApiError> {
+pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<()> {
     let facts = Facts::from_request(request);
     match app.access().as_ref() {
         Some(access) => {
@@ -97,7 +97,7 @@ fn client_at<B>(app: &App, request: &Request<B>) -> Client {
 
 /// Refuses a caller that may not write to collections: if keys are set, one without a key of the
 /// scope `collection`.
-pub(crate) fn check_writer(caller: &Caller) -> Result<(), ApiError> {
+pub(crate) fn check_writer(caller: &Caller) -> Result<()> {
     if caller.scope().is_none_or(|scope| scope.includes(Scope::Collection)) {
         return Ok(());
     }
@@ -107,7 +107,7 @@ pub(crate) fn check_writer(caller: &Caller) -> Result<(), ApiError> {
 
 /// Refuses a caller that may not administer the service: one without a key of the scope `admin`,
 /// or, if no keys are set, one that is not a program of this machine.
-pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
+pub(crate) fn check_admin(request: &Request) -> Result<()> {
     let extensions = request.extensions();
     let allowed = match Caller::from_extensions(extensions)?.scope() {
         Some(scope) => scope.includes(Scope::Admin),

@@ -24,12 +24,11 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::Service;
 
-use crate::http::net::gate;
 use crate::http::net::gate::{FaultyHead, Framing, Gate};
-use crate::http::net::kernel;
 use crate::http::net::shutdown::{Phase, Shutdown};
 use crate::http::net::socket::{Door, Socket};
 use crate::http::net::state::{ConnectionState, Peer, SKIPPED_BYTES};
+use crate::http::net::{gate, kernel};
 use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 use crate::http::settings::Settings;

@@ -13,10 +13,9 @@ use axum::http::{
 };
 use httparse::Status;
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::net::gate;
-use crate::http::net::state::ConnectionState;
-use crate::http::net::state::{Peer, SKIPPED_BYTES};
+use crate::http::net::state::{ConnectionState, Peer, SKIPPED_BYTES};
 use crate::http::request::body;
 
 /// Maximum number of header fields of a head that is checked.
@@ -189,7 +188,7 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
 pub(crate) struct FaultyHead(pub ApiError);
 
 /// Refuses a head that a proxy on the way could read differently.
-pub(crate) fn check<B>(request: &Request<B>) -> Result<(), ApiError> {
+pub(crate) fn check<B>(request: &Request<B>) -> Result<()> {
     let headers = request.headers();
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {

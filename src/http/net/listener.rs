@@ -18,11 +18,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
-use crate::http::net::ConnectionMetrics;
 use crate::http::net::connection::{ConnectionEnd, ConnectionOptions, serve_connection};
 use crate::http::net::gate::Gate;
-use crate::http::net::kernel;
 use crate::http::net::shutdown::{Drained, Phase, Shutdown};
+use crate::http::net::{ConnectionMetrics, kernel};
 use crate::http::observe::series::Gauge;
 use crate::http::settings::Settings;
 

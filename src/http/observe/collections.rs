@@ -41,7 +41,6 @@ families! {
         "Writes that were refused for want of room, of a disk or of a database, by collection.";
 }
 
-/// A counter for each that is [`COUNTED`].
 type CollectionUse = [Counter; COUNTED.len()];
 
 pub(super) struct CollectionSeries {

@@ -91,7 +91,6 @@ pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
     }
 }
 
-/// Either the known schema, if any, or this one.
 fn either(known: Option<RefOr<Schema>>, schema: Ref) -> RefOr<Schema> {
     let schema = RefOr::Ref(schema);
     match known {

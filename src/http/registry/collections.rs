@@ -15,7 +15,7 @@ use cognate_collections::{
 };
 
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::settings::{Damaged, Settings};
 
 pub(crate) struct Collections {
@@ -116,7 +116,7 @@ impl Collections {
 
     /// The collections that a caller may use. A page whose reader did not mean to call this service
     /// gets none.
-    pub(crate) fn of<'c>(&'c self, caller: &'c Caller) -> Result<Reachable<'c>, ApiError> {
+    pub(crate) fn of<'c>(&'c self, caller: &'c Caller) -> Result<Reachable<'c>> {
         if caller.is_led_here() {
             let detail = "without keys, collections are not shown to a page of elsewhere, or to whoever \
                           calls this service by a name that others may have pointed here: call it by its \
@@ -152,7 +152,7 @@ impl Reachable<'_> {
     }
 
     /// Refuses a name under which the caller may not make a collection.
-    pub(crate) fn check_name(&self, name: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_name(&self, name: &str) -> Result<()> {
         self.check(name).map_err(|_| {
             let detail = "this key may not make a collection of this name: its line in the key file \
                           names the collections that it reaches";
@@ -182,7 +182,7 @@ impl Reachable<'_> {
     }
 
     /// Refuses a new collection beyond the number that the caller's key may have.
-    pub(crate) fn check_another(&self, name: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_another(&self, name: &str) -> Result<()> {
         let Some(Most { collections: limit, .. }) = self.most else { return Ok(()) };
         let all = self.all().map_err(|error| failed(&error))?;
         if all.len() < limit || all.iter().any(|one| one.name() == name) {
@@ -203,7 +203,7 @@ impl Reachable<'_> {
         collection: &dyn Collection,
         items: &[Item],
         now: i64,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let Some(most) = self.most else { return Ok(()) };
         let room = Room::new(self, collection, now).map_err(|error| failed(&error))?;
         let (mut more, mut bytes) = (items.len(), items.iter().map(Item::bytes).sum());
@@ -221,7 +221,7 @@ impl Reachable<'_> {
         collection: &dyn Collection,
         patches: &[(Box<str>, ItemPatch)],
         now: i64,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         if !self.are_counted() {
             return Ok(());
         }
@@ -241,7 +241,7 @@ impl Reachable<'_> {
         collection: &dyn Collection,
         change: &EventChange,
         now: i64,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let Some(most) = self.most else { return Ok(()) };
         let room = Room::new(self, collection, now).map_err(|error| failed(&error))?;
         let all = collection.added(Some(0), usize::MAX, now).map_err(|error| failed(&error))?;
@@ -275,7 +275,7 @@ impl Room {
     }
 
     /// Refuses growth by this many items and bytes beyond joint limits.
-    fn check_growth(&self, (more, bytes): (usize, usize), most: Most) -> Result<(), ApiError> {
+    fn check_growth(&self, (more, bytes): (usize, usize), most: Most) -> Result<()> {
         for (there, more, limit, what, setting) in [
             (self.items, more, most.items, "items", "collection_items_per_key"),
             (self.bytes, bytes, most.bytes, "bytes of items", "collection_bytes_per_key"),

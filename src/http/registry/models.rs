@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::registry::models;
 use crate::http::settings::{NamedModel, Settings};
 
@@ -62,7 +62,7 @@ impl LoadedModel {
     }
 
     /// Refuses a model whose file was changed in place: its scores may be wrong.
-    pub(crate) fn check_sound(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_sound(&self) -> Result<()> {
         if !self.engine.model().damaged() {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl Models {
     }
 
     /// The model of that name, or the default.
-    pub fn choose(&self, name: Option<&str>) -> Result<&Arc<LoadedModel>, ApiError> {
+    pub fn choose(&self, name: Option<&str>) -> Result<&Arc<LoadedModel>> {
         let Some(default) = self.models.first() else {
             return Err(ApiError::new(Code::NotReady, "the models are not loaded yet"));
         };

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::settings::Settings;
 
 /// Most bytes that are allocated before they arrive: a client that announces a long body need not
@@ -18,7 +18,7 @@ use crate::http::settings::Settings;
 const ROOM: usize = 64 << 10;
 
 /// Refuses a body that is not plain JSON, by its headers.
-pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
+pub fn check_json(headers: &HeaderMap) -> Result<()> {
     check_encoding(headers)?;
     let json = |media: &str| {
         let bare = media.split(';').next().unwrap_or("").trim();
@@ -68,7 +68,7 @@ pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
 }
 
 /// Refuses a body that is still compressed.
-pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<()> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
         return Ok(());
@@ -80,7 +80,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// Refuses a query string on a question whose settings are in its body, where it would be ignored.
-pub(crate) fn no_settings(uri: &Uri) -> Result<(), ApiError> {
+pub(crate) fn no_settings(uri: &Uri) -> Result<()> {
     if uri.query().is_none_or(str::is_empty) {
         return Ok(());
     }
@@ -93,7 +93,7 @@ pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// The declared length of a body; refuses one that is too long.
-pub fn announced(headers: &HeaderMap, settings: &Settings) -> Result<Option<usize>, ApiError> {
+pub fn announced(headers: &HeaderMap, settings: &Settings) -> Result<Option<usize>> {
     let limit = settings.body_bytes;
     // A length that does not fit into `usize` exceeds every limit.
     let length = declared(headers).map(|length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -110,8 +110,8 @@ pub async fn read(
     request: Request,
     announced: Option<usize>,
     settings: &Settings,
-    mut pay: impl FnMut(usize) -> Result<(), ApiError>,
-) -> Result<Bytes, ApiError> {
+    mut pay: impl FnMut(usize) -> Result<()>,
+) -> Result<Bytes> {
     let limit = settings.body_bytes;
     pay(announced.unwrap_or(0))?;
     let mut deadline = None;

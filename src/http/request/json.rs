@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::http::error::{ApiError, Code, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Pointer, Result, Segment};
 use crate::http::request::json::trace::{Kind, Problem, Trace, Traced};
 use crate::http::settings::nearest;
 
@@ -25,7 +25,7 @@ where
 }
 
 /// Reads a body that must be an object. The parser would also accept a list of its fields' values.
-pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T> {
     if body.trim_ascii_start().starts_with(b"{") {
         return read(body);
     }
@@ -34,7 +34,7 @@ pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 }
 
 /// Reads an object that is a part of a body, which is valid JSON; its position is unknown here.
-pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T, ApiError> {
+pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T> {
     if !part.get().starts_with('{') {
         return Err(ApiError::at(Code::InvalidField, "", "wrong type: expected an object"));
     }
@@ -48,7 +48,7 @@ pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T,
     })
 }
 
-pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T> {
     serde_json::from_slice(body).map_err(|error| {
         // Tracing the position costs time, so only a body that is known to be faulty is read like
         // this.
@@ -154,10 +154,9 @@ mod tests {
     use crate::http::request::fields::{Count, List, Pair};
 
     #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
+    #[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
     #[allow(dead_code)]
     struct Body<'b> {
-        #[serde(borrow)]
         pairs: List<Pair<'b>>,
         top_k: Option<Count>,
     }

@@ -13,7 +13,7 @@ use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Fault, MAX_ITEMS, Pointer};
+use crate::http::error::{ApiError, Code, Fault, MAX_ITEMS, Pointer, Result};
 use crate::http::registry::models::{LoadedModel, Models};
 use crate::http::request::fields::Share;
 
@@ -81,7 +81,7 @@ impl<'r> Selection<'r> {
         Self { model, method, ..Self::default() }
     }
 
-    pub fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
+    pub fn resolve(&self, models: &Models) -> Result<Resolved> {
         let model = models.choose(self.model)?;
         model.check_sound()?;
         let name = self.method.unwrap_or("auto");
@@ -106,7 +106,7 @@ impl<'r> Selection<'r> {
     }
 
     /// Finds the model, and the method or fusion that ranks.
-    pub fn resolve_ranking(&self, models: &Models) -> Result<Resolved, ApiError> {
+    pub fn resolve_ranking(&self, models: &Models) -> Result<Resolved> {
         // Names of methods have no colon.
         let Some(name) = self.method.filter(|name| name.contains(':')) else {
             return self.resolve(models);
@@ -125,7 +125,7 @@ impl<'r> Selection<'r> {
 
 impl Resolved {
     /// Returns this question with a fusion as its ranking.
-    pub(crate) fn by(self, fused: Fused) -> Result<Self, ApiError> {
+    pub(crate) fn by(self, fused: Fused) -> Result<Self> {
         if self.query.measure.is_some() {
             let (name, problem) = (fused.name.to_string(), FusedProblem::Measured);
             return Err(QueryError::Fused { name, problem }.into());
@@ -153,13 +153,13 @@ impl Resolved {
     }
 
     /// Refuses a field that needs opposites, if the model has none.
-    pub(crate) fn check_tells_opposites(&self, pointer: &'static str) -> Result<(), ApiError> {
+    pub(crate) fn check_tells_opposites(&self, pointer: &'static str) -> Result<()> {
         let known = self.model.engine.knows_opposites();
         let refused = |reason| ApiError::from(QueryError::OppositesUnknown { reason });
         known.map_err(|reason| refused(reason).renamed(|_| pointer.into()))
     }
 
-    fn check_no_fusion(&self) -> Result<(), ApiError> {
+    fn check_no_fusion(&self) -> Result<()> {
         let Some(fused) = &self.fused else { return Ok(()) };
         let (name, problem) = (fused.name.to_string(), FusedProblem::OnlyRanks);
         Err(QueryError::Fused { name, problem }.into())
@@ -171,7 +171,7 @@ impl Resolved {
     }
 
     /// Refuses a method that cannot score pairs, or not by the requested measure.
-    pub(crate) fn check_scores(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_scores(&self) -> Result<()> {
         let info = self.query.method.info();
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name }.into());
@@ -180,7 +180,7 @@ impl Resolved {
     }
 
     /// Refuses liked texts and options of a page that the method does not support.
-    pub(crate) fn check_page(&self, question: &Question<'_>) -> Result<(), ApiError> {
+    pub(crate) fn check_page(&self, question: &Question<'_>) -> Result<()> {
         let (method, page) = (self.method_name(), &question.page);
         let compared = [
             ("/like", question.asked.likes().is_some()),
@@ -209,11 +209,7 @@ impl Resolved {
     }
 
     /// Refuses a least score that no candidate can reach.
-    pub(crate) fn check_reach(
-        &self,
-        question: &Question<'_>,
-        are_boosted: bool,
-    ) -> Result<(), ApiError> {
+    pub(crate) fn check_reach(&self, question: &Question<'_>, are_boosted: bool) -> Result<()> {
         let Some((name, most)) = question.out_of_reach(are_boosted) else { return Ok(()) };
         let detail =
             format!("`{name}` is beyond all scores of {}: at most {most}", self.method_name());
@@ -221,7 +217,7 @@ impl Resolved {
     }
 
     /// Refuses a method whose scores of pairs cannot be explained.
-    pub(crate) fn check_explains(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_explains(&self) -> Result<()> {
         self.check_no_fusion()?;
         Ok(self.model.engine.check_explain(&self.query)?)
     }
@@ -343,8 +339,8 @@ impl Resolved {
         &self,
         texts: impl Iterator<Item = (Place, &'t str)> + Clone,
         limit: usize,
-        go_on: impl Fn() -> Result<(), ApiError>,
-    ) -> Result<(), ApiError> {
+        go_on: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         // A token takes at least a byte, so only long questions have to be counted, and most of
         // those roughly.
         let bytes: usize = texts.clone().map(|(_, text)| text.len()).sum();
@@ -367,7 +363,7 @@ impl Resolved {
     }
 
     /// Refuses a question whose texts turned out to have too many tokens in all.
-    pub(crate) fn check_read(tokens: usize, limit: usize) -> Result<(), ApiError> {
+    pub(crate) fn check_read(tokens: usize, limit: usize) -> Result<()> {
         match tokens > limit {
             false => Ok(()),
             true => {

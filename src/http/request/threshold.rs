@@ -8,7 +8,7 @@ use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::fields::{Score, forms, only};
 use crate::http::request::query::Resolved;
 
@@ -69,7 +69,7 @@ impl ToSchema for Threshold {
 
 impl Threshold {
     /// A threshold from the field `pointer` of a query string.
-    pub(crate) fn parse(written: &str, pointer: &'static str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(written: &str, pointer: &'static str) -> Result<Self> {
         if written == CALIBRATED {
             return Ok(Self::Calibrated);
         }
@@ -83,11 +83,7 @@ impl Threshold {
 
     /// The cutoff for the model, the method and the measure of a question, which has the threshold
     /// at `pointer`.
-    pub(crate) fn resolve(
-        self,
-        resolved: &Resolved,
-        pointer: &'static str,
-    ) -> Result<Cutoff, ApiError> {
+    pub(crate) fn resolve(self, resolved: &Resolved, pointer: &'static str) -> Result<Cutoff> {
         match self {
             // Scores have single precision; so a score reaches the number that it is printed as.
             Self::Number(Score(number)) => Ok(Cutoff { number, least: number as f32 }),
@@ -123,7 +119,7 @@ impl Cutoff {
     pub(crate) fn ask(
         threshold: Option<Threshold>,
         resolved: &mut Resolved,
-    ) -> Result<Option<Self>, ApiError> {
+    ) -> Result<Option<Self>> {
         let cutoff = threshold.map(|threshold| threshold.resolve(resolved, "/threshold"));
         let cutoff = cutoff.transpose()?;
         resolved.query.threshold = cutoff.map(|cutoff| cutoff.least);

@@ -8,14 +8,13 @@ mod order;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use axum::Router;
 use cognate::engine::{Engine, Query};

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::http::auth::client::{Client, share_of};
-use crate::http::error::{ApiError, Bottleneck};
+use crate::http::error::{ApiError, Bottleneck, Result};
 use crate::http::work::admission::shared::Shared;
 
 /// A request of at most this part of the units is small: a chunk of a stream, by default.
@@ -79,19 +79,19 @@ impl Admission {
 
     /// Admits an uncounted client's request by one unit, before anything is known of it, if one is
     /// free now.
-    pub fn admit(&self) -> Result<Permit, ApiError> {
+    pub fn admit(&self) -> Result<Permit> {
         self.admit_for(&Client::default())
     }
 
     /// Admits a request of a client by one unit, if one is free now.
-    pub(crate) fn admit_for(&self, client: &Client) -> Result<Permit, ApiError> {
+    pub(crate) fn admit_for(&self, client: &Client) -> Result<Permit> {
         let mut permit = self.nothing(client);
         self.top_up(&mut permit, 1)?;
         Ok(permit)
     }
 
     /// Admits a request of a client by one unit as soon as one is free.
-    pub(crate) async fn admit_soon(&self, client: &Client) -> Result<Permit, ApiError> {
+    pub(crate) async fn admit_soon(&self, client: &Client) -> Result<Permit> {
         let mut permit = self.nothing(client);
         self.wait_and_top_up(&mut permit, 1).await?;
         Ok(permit)
@@ -102,7 +102,7 @@ impl Admission {
     }
 
     /// Takes the units of a request's items, less those that it has, if they are free now.
-    pub(crate) fn top_up(&self, permit: &mut Permit, items: usize) -> Result<(), ApiError> {
+    pub(crate) fn top_up(&self, permit: &mut Permit, items: usize) -> Result<()> {
         let mut state = self.0.state();
         match self.0.grow(&mut state, permit, items) {
             true => Ok(()),
@@ -114,11 +114,7 @@ impl Admission {
     }
 
     /// Takes the units of a request's items, less those that it has, as soon as they are free.
-    pub(crate) async fn wait_and_top_up(
-        &self,
-        permit: &mut Permit,
-        items: usize,
-    ) -> Result<(), ApiError> {
+    pub(crate) async fn wait_and_top_up(&self, permit: &mut Permit, items: usize) -> Result<()> {
         let place = {
             let mut state = self.0.state();
             if self.0.grow(&mut state, permit, items) {

@@ -13,7 +13,6 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 
-/// Writes a value as JSON.
 pub(crate) fn to_writer(writer: impl io::Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(writer, Compact))
 }

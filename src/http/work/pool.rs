@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::http::auth::client::{Client, Resource, share_of};
-use crate::http::error::{ApiError, Bottleneck, Code};
+use crate::http::error::{ApiError, Bottleneck, Code, Result};
 use crate::http::observe::metrics::Metrics;
 
 /// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over
@@ -55,7 +55,7 @@ impl JobContext {
         Self { begun, deadline, cancelled: None, spread: false }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ApiError> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
         }
@@ -79,7 +79,7 @@ impl JobContext {
         items: usize,
         per_part: usize,
         ask: impl Fn(Range<usize>) -> Result<A, QueryError> + Sync,
-    ) -> Result<A, ApiError> {
+    ) -> Result<A> {
         self.in_parts_by(items, per_part, |parts| {
             parts.each(&ask);
             Ok(())
@@ -93,7 +93,7 @@ impl JobContext {
         items: usize,
         per_part: usize,
         work: impl Fn(&mut PartQueue<'_, A>) -> Result<(), QueryError> + Sync,
-    ) -> Result<A, ApiError> {
+    ) -> Result<A> {
         let per_part = per_part.max(1);
         let parts = items.div_ceil(per_part).max(1);
         let next = AtomicUsize::new(0);
@@ -137,7 +137,7 @@ pub(crate) struct PartQueue<'j, A> {
     per_part: usize,
     items: usize,
     /// The finished parts' answers, each with its part's number.
-    answers: Vec<(usize, Result<A, ApiError>)>,
+    answers: Vec<(usize, Result<A>)>,
 }
 
 impl<A> PartQueue<'_, A> {
@@ -260,8 +260,8 @@ impl Pool {
         client: &Client,
         deadline: Instant,
         metrics: &Metrics,
-        job: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<Result<T, ApiError>, ApiError> {
+        job: impl FnOnce(&JobContext) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>> {
         self.run_within(client, (deadline, GRACE), metrics, job).await
     }
 
@@ -271,8 +271,8 @@ impl Pool {
         client: &Client,
         (deadline, grace): (Instant, Duration),
         metrics: &Metrics,
-        job: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<Result<T, ApiError>, ApiError> {
+        job: impl FnOnce(&JobContext) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>> {
         if !client.take(Resource::Jobs, 1, self.share) {
             return Err(queue_full(true));
         }

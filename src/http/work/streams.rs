@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::watch;
 
 use crate::http::auth::client::{Client, Resource, share_of};
-use crate::http::error::{ApiError, Bottleneck};
+use crate::http::error::{ApiError, Bottleneck, Result};
 
 #[derive(Debug)]
 pub struct Places {
@@ -36,7 +36,7 @@ impl Places {
     }
 
     /// A slot for a client's stream, if one is free.
-    pub(crate) fn take(&self, client: &Client) -> Result<Place, ApiError> {
+    pub(crate) fn take(&self, client: &Client) -> Result<Place> {
         if !client.take(Resource::Streams, 1, self.share) {
             let detail = "this client has as many streams open as one may (settings `max_streams` and \
                           `client_share`); ask again once one has ended";

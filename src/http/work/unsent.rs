@@ -14,7 +14,7 @@ use axum::body::Bytes;
 use serde::Serialize;
 
 use crate::http::auth::client::{Client, Resource, share_of};
-use crate::http::error::{ApiError, Bottleneck, Code};
+use crate::http::error::{ApiError, Bottleneck, Code, Result};
 use crate::http::work::numbers;
 
 /// Answers up to this size are not charged: a connection's own buffers take as much, and
@@ -57,12 +57,7 @@ impl Unsent {
 
     /// Refuses an answer whose estimated size exceeds the limit of one answer. `fits` is how many
     /// items would fit.
-    pub(crate) fn check(
-        &self,
-        estimate: usize,
-        items: usize,
-        pointer: &'static str,
-    ) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, estimate: usize, items: usize, pointer: &'static str) -> Result<()> {
         if estimate <= self.largest {
             return Ok(());
         }
@@ -77,7 +72,7 @@ impl Unsent {
     }
 
     /// Refuses an answer that has reached this many bytes.
-    fn check_written(&self, bytes: usize) -> Result<(), ApiError> {
+    fn check_written(&self, bytes: usize) -> Result<()> {
         if bytes <= self.largest {
             return Ok(());
         }
@@ -86,7 +81,7 @@ impl Unsent {
     }
 
     /// Charges an answer of about `estimate` bytes, or refuses while others use the budget.
-    pub(crate) fn answer(&self, estimate: usize) -> Result<Answer<'_>, ApiError> {
+    pub(crate) fn answer(&self, estimate: usize) -> Result<Answer<'_>> {
         let mut answer =
             Answer { bytes: Vec::new(), charge: self.free(), unsent: self, refusal: None };
         let room = estimate.clamp(SMALL_ANSWER, self.largest.max(SMALL_ANSWER));
@@ -114,7 +109,7 @@ impl Unsent {
         if self.client.is_counted() { self.share.min(self.limit) } else { self.limit }
     }
 
-    pub(crate) fn work(&self, bytes: usize) -> Result<Charge, ApiError> {
+    pub(crate) fn work(&self, bytes: usize) -> Result<Charge> {
         let mut charge = self.free();
         charge.resize(charged(bytes), self)?;
         Ok(charge)
@@ -146,7 +141,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    fn resize(&mut self, bytes: usize, unsent: &Unsent) -> Result<(), ApiError> {
+    fn resize(&mut self, bytes: usize, unsent: &Unsent) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.take(more, unsent)?,
             None => self.give_back(self.bytes - bytes),
@@ -155,7 +150,7 @@ impl Charge {
         Ok(())
     }
 
-    fn take(&self, more: usize, unsent: &Unsent) -> Result<(), ApiError> {
+    fn take(&self, more: usize, unsent: &Unsent) -> Result<()> {
         if more == 0 {
             return Ok(());
         }
@@ -204,7 +199,7 @@ pub(crate) struct Growing {
 impl Growing {
     /// Grows the charge to `bytes` bytes in all; refuses more than one answer may have, or if
     /// others use the budget.
-    pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
+    pub(crate) fn resize(&mut self, bytes: usize) -> Result<()> {
         self.unsent.check_written(bytes)?;
         self.charge.resize(charged(bytes), &self.unsent)
     }
@@ -232,12 +227,12 @@ pub(crate) struct Answer<'u> {
 }
 
 impl Answer<'_> {
-    pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
+    pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<()> {
         // Apart from the budget, only maps whose keys are not strings could fail.
         numbers::to_writer(&mut *self, response).map_err(|error| self.failed(&error))
     }
 
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_all(bytes).map_err(|error| self.failed(&error))
     }
 
@@ -256,7 +251,7 @@ impl Answer<'_> {
         self.charge.of(self.bytes)
     }
 
-    fn grow(&mut self, length: usize) -> Result<(), ApiError> {
+    fn grow(&mut self, length: usize) -> Result<()> {
         self.unsent.check_written(length)?;
         let room = self.bytes.capacity().saturating_mul(2).clamp(length, self.unsent.largest);
         self.charge.resize(charged(room), self.unsent)?;

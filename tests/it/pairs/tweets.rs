@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cognate::text::Normalisation;
-use cognate_train::pairs::{Columns, PairsError, Texts, TweetOptions, TweetsMade, from_tweets};
+use cognate_train::TrainError;
+use cognate_train::pairs::{Columns, Texts, TweetOptions, TweetsMade, from_tweets};
 
 use crate::pairs::text::{cognate, refused, rows, said};
 
@@ -306,7 +307,7 @@ fn an_event_takes_the_place_of_hashtags() {
         }
     }
     let refusal = run(table("", ""), &["event=quake"], 1).unwrap_err();
-    assert!(matches!(&refusal, PairsError::TooLittle(why) if why.contains("3 tweets left out by")));
+    assert!(matches!(&refusal, TrainError::TooLittle(why) if why.contains("3 tweets left out by")));
 }
 
 #[test]

@@ -12,10 +12,10 @@ use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
 use cognate_files::instant;
 
-use crate::CollectionError;
 use crate::embedded::home::{LOCK, LOG, UNWHOLE, collection_names};
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, is_nothing, open_regular};
 use crate::embedded::{replay, storage};
+use crate::{CollectionError, Result};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
@@ -28,7 +28,7 @@ pub struct BackedUp {
 /// Copies the collections of a folder to a new folder, and reads them back. The copy has all that
 /// was acknowledged before the call, except collections whose logs cannot be read; if there are no
 /// others, no copy is made. Once `stop` is set, nothing is left behind.
-pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, CollectionError> {
+pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp> {
     let write = CollectionError::writing(to);
     let stopped = || write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped"));
     let names = collection_names(&LocalStorage, data)?;
@@ -70,14 +70,14 @@ pub fn back_up_among(
     copies: &Path,
     now: i64,
     stop: &AtomicBool,
-) -> Result<(String, BackedUp), CollectionError> {
+) -> Result<(String, BackedUp)> {
     let name = copy_name(now);
     back_up(data, &copies.join(&name), stop).map(|done| (name, done))
 }
 
 /// Removes the oldest copies of a folder until `keep` are left. The newest copy is named, because the
 /// clock may have been set back.
-pub fn remove_older(copies: &Path, newest: &str, keep: usize) -> Result<(), CollectionError> {
+pub fn remove_older(copies: &Path, newest: &str, keep: usize) -> Result<()> {
     let mut older = LocalStorage.names(copies).map_err(CollectionError::reading(copies))?;
     older.retain(|other| *other != newest && is_copy_name(other));
     older.sort_unstable();
@@ -108,7 +108,7 @@ fn is_copy_name(name: &str) -> bool {
 }
 
 /// Begins a new folder outside the folder of collections, where it would be taken for a collection.
-pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder, CollectionError> {
+pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder> {
     let failed = CollectionError::writing(to);
     let refused = |kind, problem| Err(failed(io::Error::new(kind, problem)));
     if fs::symlink_metadata(to).is_ok() {
@@ -125,7 +125,7 @@ pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder, CollectionErr
 }
 
 /// Copies the log of a collection, and reads it back: its bytes; `None` if the collection is gone.
-fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<Option<u64>, CollectionError> {
+fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<Option<u64>> {
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
     let (source, copy) = (from.join(LOG), to.join(LOG));
     let (read, write) = (CollectionError::reading(&source), CollectionError::writing(&copy));

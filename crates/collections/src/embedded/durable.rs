@@ -11,7 +11,7 @@ use crate::embedded::log::{Lasting, Log, LogCopy};
 use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::Storage;
 use crate::transaction::Change;
-use crate::{CollectionError, Item, Settings};
+use crate::{CollectionError, Item, Result, Settings};
 
 pub(super) struct DurableItems {
     reserve: Arc<Reserve>,
@@ -34,11 +34,7 @@ impl DurableItems {
 
     /// Writes changes to the log. If the disk is full, deletions use the room reserved for them. If
     /// they delete every item, an empty log replaces this one, which frees its room.
-    pub(super) fn append(
-        &mut self,
-        changes: &[Change],
-        held: &Items,
-    ) -> Result<(), CollectionError> {
+    pub(super) fn append(&mut self, changes: &[Change], held: &Items) -> Result<()> {
         let written = self.log.append(changes);
         if !self.log.is_full {
             return written;
@@ -87,7 +83,7 @@ impl DurableItems {
         self.states.front().map(|State { table, settings, .. }| (Arc::clone(table), *settings))
     }
 
-    pub(super) fn snapshot(&self, held: &Items) -> Result<Snapshot, CollectionError> {
+    pub(super) fn snapshot(&self, held: &Items) -> Result<Snapshot> {
         self.log.check()?;
         // A file that another process put there must not be replaced.
         self.log.last.look()?;
@@ -101,11 +97,7 @@ impl DurableItems {
     }
 
     /// Appends to the copy what was written since the copy began, and replaces the log by it.
-    pub(super) fn replace(
-        &mut self,
-        mut copy: LogCopy,
-        held: &Items,
-    ) -> Result<(), CollectionError> {
+    pub(super) fn replace(&mut self, mut copy: LogCopy, held: &Items) -> Result<()> {
         self.log.check()?;
         self.log.last.look()?;
         self.log.cut_torn_end()?;
@@ -133,7 +125,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn copy(self) -> Result<LogCopy, CollectionError> {
+    pub(super) fn copy(self) -> Result<LogCopy> {
         let items = self.table.iter().map(|(_, item)| item.as_ref());
         LogCopy::new(&self.storage, &self.path, self.settings, items, self.end)
     }

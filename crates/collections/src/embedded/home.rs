@@ -1,12 +1,11 @@
 //! The collections of a process, in memory or in a folder.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use cognate::model::disk::drawn_name;
 use cognate::model::writer::directory_of;
@@ -20,8 +19,8 @@ use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
 use crate::transaction::Change;
 use crate::{
-    Budget, Collection, CollectionError, Home, Item, Limits, Settings, SettingsChange, Totals,
-    check_name,
+    Budget, Collection, CollectionError, Home, Item, Limits, Result, Settings, SettingsChange,
+    Totals, check_name,
 };
 
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl Registry {
         Self { limits, budget, all: RwLock::default(), damaged: RwLock::default() }
     }
 
-    pub(super) fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
+    pub(super) fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>> {
         // Held until `damaged` is read: a mended collection enters `all` before it leaves
         // `damaged`.
         let all = self.all.read();
@@ -97,7 +96,7 @@ impl EmbeddedHome {
 
     /// Opens the collections of a folder, which is made if necessary; also returns the unfinished
     /// ends that were cut off their logs.
-    pub fn open(path: &Path, limits: Limits) -> Result<(Self, Vec<Cut>), CollectionError> {
+    pub fn open(path: &Path, limits: Limits) -> Result<(Self, Vec<Cut>)> {
         Self::open_each(Arc::new(LocalStorage), path, limits, false)
     }
 
@@ -107,7 +106,7 @@ impl EmbeddedHome {
         path: &Path,
         limits: Limits,
         Opening { patience, serve_others }: Opening,
-    ) -> Result<(Self, Vec<Cut>), CollectionError> {
+    ) -> Result<(Self, Vec<Cut>)> {
         let (until, awaited) = (Instant::now() + patience, path.join(AWAITED));
         let mut waiting = None;
         loop {
@@ -131,7 +130,7 @@ impl EmbeddedHome {
         path: &Path,
         limits: Limits,
         serve_others: bool,
-    ) -> Result<(Self, Vec<Cut>), CollectionError> {
+    ) -> Result<(Self, Vec<Cut>)> {
         let folder = Folder::open(storage, path)?;
         let mut collections = Self::in_memory(limits);
         let mut cuts = Vec::new();
@@ -150,7 +149,7 @@ impl EmbeddedHome {
         Ok((collections, cuts))
     }
 
-    fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>, CollectionError> {
+    fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>> {
         let mut held = Items::default();
         let (log, cut) = folder.read(name, |change| held.apply_all([change]))?;
         let collection = EmbeddedCollection::new(
@@ -167,7 +166,7 @@ impl EmbeddedHome {
         self.registry.budget.used()
     }
 
-    pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
+    pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>> {
         self.registry.named(name)
     }
 
@@ -180,7 +179,7 @@ impl EmbeddedHome {
         name: &str,
         change: impl Into<SettingsChange>,
         now: i64,
-    ) -> Result<(Arc<EmbeddedCollection>, bool), CollectionError> {
+    ) -> Result<(Arc<EmbeddedCollection>, bool)> {
         let change = change.into();
         check_name(name)?;
         self.registry.limits.check_kept(change)?;
@@ -211,7 +210,7 @@ impl EmbeddedHome {
     }
 
     /// Refuses changes if the folder no longer belongs to this process, and ends all logs there.
-    fn check_folder(&self) -> Result<(), CollectionError> {
+    fn check_folder(&self) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         folder.check().inspect_err(|error| {
             // A hand-over ends log by log, each once it is durable.
@@ -251,10 +250,7 @@ pub(super) struct Folder {
 }
 
 /// Returns the names of the collections' folders within a folder, in order.
-pub(super) fn collection_names(
-    storage: &dyn Storage,
-    path: &Path,
-) -> Result<Vec<String>, CollectionError> {
+pub(super) fn collection_names(storage: &dyn Storage, path: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let all = storage.names(path).map_err(CollectionError::reading(path))?;
     for name in all.into_iter().filter(|name| check_name(name).is_ok()) {
@@ -269,7 +265,7 @@ pub(super) fn collection_names(
 
 impl Folder {
     /// Takes a folder, which is made if necessary, for this process alone.
-    pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
+    pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         let failed = CollectionError::writing(path);
         storage.make_folder(path).map_err(failed)?;
         let lock = storage.create(&path.join(LOCK)).map_err(|error| match error.kind() {
@@ -295,7 +291,7 @@ impl Folder {
 
     /// Refuses changes once the lock file was replaced: the folder is another one, or another
     /// process may have it.
-    pub(super) fn check(&self) -> Result<(), CollectionError> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.is_handed_over() {
             return Err(CollectionError::HandedOver);
         }
@@ -306,13 +302,13 @@ impl Folder {
         if self.is_lost() { Err(CollectionError::Away { path }) } else { Ok(()) }
     }
 
-    pub(super) fn names(&self) -> Result<Vec<String>, CollectionError> {
+    pub(super) fn names(&self) -> Result<Vec<String>> {
         collection_names(&*self.storage, &self.path)
     }
 
     /// Removes what a crash left of collections that were being made or deleted: neither was
     /// acknowledged.
-    pub(super) fn sweep(&self) -> Result<(), CollectionError> {
+    pub(super) fn sweep(&self) -> Result<()> {
         let names = self.storage.names(&self.path).map_err(CollectionError::reading(&self.path))?;
         for name in names.iter().filter(|name| name.starts_with(UNWHOLE)) {
             let _ = self.storage.remove_folder(&self.path.join(name));
@@ -320,11 +316,7 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn read(
-        &self,
-        name: &str,
-        tell: impl FnMut(Change),
-    ) -> Result<(Log, Option<Cut>), CollectionError> {
+    pub(super) fn read(&self, name: &str, tell: impl FnMut(Change)) -> Result<(Log, Option<Cut>)> {
         let path = self.path.join(name).join(LOG);
         let opened = replay::open(&self.storage, &path, tell)?;
         // An unfinished copy of the log, left by a crash. Only the holder of the log may remove it.
@@ -334,7 +326,7 @@ impl Folder {
 
     /// Makes the folder of a collection, with a log of these settings. It appears as a whole or not
     /// at all.
-    pub(super) fn create(&self, name: &str, settings: Settings) -> Result<Log, CollectionError> {
+    pub(super) fn create(&self, name: &str, settings: Settings) -> Result<Log> {
         let (part, path) = (self.part()?, self.path.join(name));
         let failed = CollectionError::writing(&path);
         let storage = &*self.storage;
@@ -356,13 +348,13 @@ impl Folder {
     }
 
     /// Renames the folder of a collection so that it is not opened any more; returns its new path.
-    pub(super) fn put_aside(&self, name: &str) -> Result<PathBuf, CollectionError> {
+    pub(super) fn put_aside(&self, name: &str) -> Result<PathBuf> {
         let (part, path) = (self.part()?, self.path.join(name));
         self.storage.rename(&path, &part).map_err(CollectionError::writing(&path))?;
         Ok(part)
     }
 
-    pub(super) fn remove(&self, part: &Path) -> Result<(), CollectionError> {
+    pub(super) fn remove(&self, part: &Path) -> Result<()> {
         let synced = self.storage.sync_folder(directory_of(part));
         // If this fails, the folder is removed at the next start.
         let _ = self.storage.remove_folder(part);
@@ -370,7 +362,7 @@ impl Folder {
         synced.map_err(|_| CollectionError::Unsynced { path: self.path.clone() })
     }
 
-    fn part(&self) -> Result<PathBuf, CollectionError> {
+    fn part(&self) -> Result<PathBuf> {
         drawn_name(&self.path, UNWHOLE).map_err(CollectionError::writing(&self.path))
     }
 }
@@ -380,11 +372,11 @@ impl Home for EmbeddedHome {
         &self.registry.limits
     }
 
-    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>> {
         Ok(self.named(name)?)
     }
 
-    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>> {
         Ok(self.registry.all())
     }
 
@@ -393,12 +385,12 @@ impl Home for EmbeddedHome {
         name: &str,
         change: SettingsChange,
         now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+    ) -> Result<(Arc<dyn Collection>, bool)> {
         let (collection, is_new) = self.make(name, change, now)?;
         Ok((collection, is_new))
     }
 
-    fn delete(&self, name: &str) -> Result<(), CollectionError> {
+    fn delete(&self, name: &str) -> Result<()> {
         let _one = self.changing.lock();
         let collection = self.named(name)?;
         // A folder that another process put there must not be deleted.
@@ -417,7 +409,7 @@ impl Home for EmbeddedHome {
         }
     }
 
-    fn look_after(&self) -> Result<(), CollectionError> {
+    fn look_after(&self) -> Result<()> {
         let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
         match self.check_folder() {
             Err(CollectionError::HandedOver) => Ok(()),
@@ -460,7 +452,7 @@ impl Home for EmbeddedHome {
         self.registry.damaged()
     }
 
-    fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
+    fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>)> {
         let (mut taken, mut cuts) = (Vec::new(), Vec::new());
         let Some(folder) = &self.folder else { return Ok((taken, cuts)) };
         let _one = self.changing.lock();

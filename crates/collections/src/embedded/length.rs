@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::CollectionError;
 use crate::embedded::frame::{HEAD, Head, add_frame};
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
+use crate::{CollectionError, Result};
 
 /// File beside the log that records its synced length.
 const NAME: &str = "items.length";
@@ -37,7 +37,7 @@ impl Length {
         storage: &dyn Storage,
         path: &Path,
         log: &dyn Stored,
-    ) -> Result<Option<u64>, CollectionError> {
+    ) -> Result<Option<u64>> {
         let file = beside(path, NAME);
         let known = Self::read(storage, &file).map_err(CollectionError::reading(&file))?;
         let failed = CollectionError::reading(path);

@@ -23,7 +23,7 @@ use crate::embedded::length::Length;
 use crate::embedded::storage;
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
 use crate::transaction::Change;
-use crate::{CollectionError, Item, Settings};
+use crate::{CollectionError, Item, Result, Settings};
 
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
@@ -66,7 +66,7 @@ enum Ended {
 }
 
 impl Lasting {
-    pub(super) fn wait(&self, bytes: u64) -> Result<(), CollectionError> {
+    pub(super) fn wait(&self, bytes: u64) -> Result<()> {
         if self.synced() >= bytes {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Lasting {
     }
 
     /// Ends the log if its file was replaced, removed or truncated.
-    pub(super) fn look(&self) -> Result<(), CollectionError> {
+    pub(super) fn look(&self) -> Result<()> {
         // If this check fails, the next one decides. An ended log may have been replaced by its own
         // copy.
         let written = self.written.load(Ordering::Acquire);
@@ -176,7 +176,7 @@ impl Log {
     /// Copies what a crash left beyond the end into a file beside the log, and truncates the log,
     /// durably once the log is synced; returns the copy's path, if there was anything. On failure
     /// the log is unchanged.
-    pub(super) fn cut_torn_end(&mut self) -> Result<Option<PathBuf>, CollectionError> {
+    pub(super) fn cut_torn_end(&mut self) -> Result<Option<PathBuf>> {
         let Some(bytes) = self.torn else { return Ok(None) };
         let kept = self.path.with_extension(format!("cut-{}", self.length));
         let cut = self.copy_torn_end(bytes, &kept);
@@ -204,7 +204,7 @@ impl Log {
         Self { sealed: self.sealed, ..log }
     }
 
-    pub(super) fn check(&self) -> Result<(), CollectionError> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.last.has_ended() { Err(self.last.error()) } else { Ok(()) }
     }
 
@@ -218,7 +218,7 @@ impl Log {
     }
 
     /// Records the synced length in the file beside the log, if it changed.
-    pub(super) fn record(&mut self) -> Result<(), CollectionError> {
+    pub(super) fn record(&mut self) -> Result<()> {
         let synced = self.last.synced();
         if self.recorded == Some(synced) || self.last.has_ended() {
             return Ok(());
@@ -232,7 +232,7 @@ impl Log {
     }
 
     /// Removes the record of the length, before another log replaces this one.
-    pub(super) fn forget_record(&mut self) -> Result<(), CollectionError> {
+    pub(super) fn forget_record(&mut self) -> Result<()> {
         self.recorded = None;
         Length::forget(&*self.storage, &self.path).map_err(CollectionError::writing(&self.path))
     }
@@ -241,7 +241,7 @@ impl Log {
         (Arc::clone(&self.last), self.length)
     }
 
-    pub(super) fn append(&mut self, changes: &[Change]) -> Result<(), CollectionError> {
+    pub(super) fn append(&mut self, changes: &[Change]) -> Result<()> {
         let mut json = Vec::new();
         for change in changes {
             let written = serde_json::to_writer(&mut json, change);
@@ -254,7 +254,7 @@ impl Log {
 
     /// Appends a frame without changes which records that the whole log was synced, unless one
     /// does.
-    pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
+    pub(super) fn seal(&mut self) -> Result<()> {
         if self.sealed || self.last.has_ended() || self.last.synced() < self.length {
             return Ok(());
         }
@@ -278,7 +278,7 @@ impl Log {
         }
     }
 
-    fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
+    fn add(&mut self, json: &[u8]) -> Result<()> {
         // If the file was truncated, a frame written at the old position would never be read.
         if self.file.length().is_ok_and(|length| length != self.length + self.torn.unwrap_or(0)) {
             self.end_away(self.path.clone());
@@ -337,7 +337,7 @@ impl LogCopy {
         settings: Settings,
         items: impl Iterator<Item = &'i Item>,
         copied: u64,
-    ) -> Result<Self, CollectionError> {
+    ) -> Result<Self> {
         let file = storage.create(&path.with_extension(UNWHOLE));
         let file = file.map_err(CollectionError::writing(path))?;
         let (storage, path) = (Arc::clone(storage), path.to_owned());
@@ -378,7 +378,7 @@ impl LogCopy {
 
     /// Appends to the copy what was written to `log` since, up to the offset `end`, where a frame
     /// ends, and syncs the copy.
-    pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
+    pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<()> {
         if self.copied < end {
             self.add_frames(log, end).map_err(CollectionError::writing(&self.path))?;
         }
@@ -412,7 +412,7 @@ impl LogCopy {
         Ok(())
     }
 
-    pub(super) fn into_place(mut self) -> Result<Log, CollectionError> {
+    pub(super) fn into_place(mut self) -> Result<Log> {
         let sealed = self.add(&[]).and_then(|()| self.file.sync());
         let renamed = sealed
             .and_then(|()| self.storage.rename(&self.path.with_extension(UNWHOLE), &self.path));

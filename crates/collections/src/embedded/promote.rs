@@ -11,7 +11,7 @@ use crate::embedded::home::{LOCK, LOG, LOOK};
 use crate::embedded::log::Log;
 use crate::embedded::storage::{LocalStorage, Storage, modified};
 use crate::embedded::{Cut, EmbeddedHome};
-use crate::{Collection, CollectionError, Item, Limits, check_name};
+use crate::{Collection, CollectionError, Item, Limits, Result, check_name};
 
 /// A lock that was touched longer ago has no owner: a writer touches its lock every few seconds.
 const STILL_MS: i64 = 60_000;
@@ -34,7 +34,7 @@ pub fn promote(
     limits: Limits,
     watch: Duration,
     tell: impl FnOnce(),
-) -> Result<(Vec<Promoted>, Vec<Cut>), CollectionError> {
+) -> Result<(Vec<Promoted>, Vec<Cut>)> {
     let logs = logs(path)?;
     check_still(path, watch, tell)?;
     let written: Vec<i64> = logs.iter().map(|log| modified(log).unwrap_or(0)).collect();
@@ -61,7 +61,7 @@ pub fn promote(
 
 /// The logs in a folder. A folder without logs that no writer ever used is refused as the wrong
 /// folder.
-fn logs(path: &Path) -> Result<Vec<PathBuf>, CollectionError> {
+fn logs(path: &Path) -> Result<Vec<PathBuf>> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
     let names = LocalStorage.names(path).map_err(failed)?;
     let logs = names.iter().filter(|name| check_name(name).is_ok());
@@ -73,7 +73,7 @@ fn logs(path: &Path) -> Result<Vec<PathBuf>, CollectionError> {
     }
 }
 
-fn check_still(path: &Path, watch: Duration, tell: impl FnOnce()) -> Result<(), CollectionError> {
+fn check_still(path: &Path, watch: Duration, tell: impl FnOnce()) -> Result<()> {
     let lock = path.join(LOCK);
     let Ok(touched) = modified(&lock) else { return Ok(()) };
     match LocalStorage.open(&lock) {

@@ -6,13 +6,13 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::CollectionError;
 use crate::embedded::frame::{FORMAT, HEAD, Head, MARK, at_marks, newer_mark, read_frame};
 use crate::embedded::length;
 use crate::embedded::length::Length;
 use crate::embedded::log::Log;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_full, open_regular};
 use crate::transaction::Change;
+use crate::{CollectionError, Result};
 
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
@@ -43,7 +43,7 @@ pub(super) fn open(
     storage: &Arc<dyn Storage>,
     path: &Path,
     tell: impl FnMut(Change),
-) -> Result<(Log, Option<Cut>), CollectionError> {
+) -> Result<(Log, Option<Cut>)> {
     let failed = CollectionError::reading(path);
     let file = storage.open(path).map_err(|error| unopened(path, error))?;
     let (Place { offset, frames }, end, known) = read_checked(&**storage, path, &*file, tell)?;
@@ -68,7 +68,7 @@ pub(super) fn open(
 }
 
 /// Reads a log as a start does, and changes nothing; returns the length of its whole frames.
-pub(super) fn read_only(path: &Path, tell: impl FnMut(Change)) -> Result<u64, CollectionError> {
+pub(super) fn read_only(path: &Path, tell: impl FnMut(Change)) -> Result<u64> {
     let file = open_regular(OpenOptions::new().read(true), path);
     let file = file.map_err(|error| unopened(path, error))?;
     Ok(read_checked(&LocalStorage, path, &file, tell)?.0.offset)
@@ -82,7 +82,7 @@ fn read_checked(
     path: &Path,
     file: &dyn Stored,
     tell: impl FnMut(Change),
-) -> Result<(Place, u64, Option<u64>), CollectionError> {
+) -> Result<(Place, u64, Option<u64>)> {
     let failed = CollectionError::reading(path);
     // Before the end is read: the log has at least the recorded bytes.
     let known = recorded(storage, path, file)?;
@@ -102,7 +102,7 @@ pub(super) fn recorded(
     storage: &dyn Storage,
     path: &Path,
     file: &dyn Stored,
-) -> Result<Option<u64>, CollectionError> {
+) -> Result<Option<u64>> {
     let failed = CollectionError::reading(path);
     if file.length().map_err(failed)? < HEAD as u64 {
         return Ok(None);
@@ -124,12 +124,7 @@ pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
 }
 
 /// Passes on the changes of all frames before the first incomplete one; returns its position.
-fn read(
-    path: &Path,
-    file: &dyn Stored,
-    end: u64,
-    mut tell: impl FnMut(Change),
-) -> Result<Place, CollectionError> {
+fn read(path: &Path, file: &dyn Stored, end: u64, mut tell: impl FnMut(Change)) -> Result<Place> {
     let failed = CollectionError::reading(path);
     let mut reader = BufReader::with_capacity(PIECE, ReadFrom { file, offset: 0 });
     let (mut at, mut json) = (Place::default(), Vec::new());
@@ -160,7 +155,7 @@ pub(super) fn changes(
     path: &Path,
     Place { offset, frames }: Place,
     json: &[u8],
-) -> Result<Vec<Change>, CollectionError> {
+) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for change in serde_json::Deserializer::from_slice(json).into_iter::<Change>() {
         let problem = "the frame is whole, and its changes cannot be read";

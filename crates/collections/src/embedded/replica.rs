@@ -14,7 +14,7 @@ use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
 use crate::embedded::tail::{Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
-use crate::{Collection, CollectionError, Home, Lag, Limits, Totals, check_name};
+use crate::{Collection, CollectionError, Home, Lag, Limits, Result, Totals, check_name};
 
 const EVERY: Duration = Duration::from_millis(100);
 const MAX_PASSED: u32 = 300;
@@ -51,17 +51,14 @@ struct Found {
 }
 
 impl ReplicaHome {
-    pub fn open(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
+    pub fn open(path: &Path, limits: Limits) -> Result<Self> {
         let (home, problems) = Self::open_others(path, limits)?;
         problems.into_iter().next().map_or(Ok(home), Err)
     }
 
     /// [`open`](Self::open) without the collections that cannot be read; also returns the errors.
     /// Later looks try them again.
-    pub fn open_others(
-        path: &Path,
-        limits: Limits,
-    ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
+    pub fn open_others(path: &Path, limits: Limits) -> Result<(Self, Vec<CollectionError>)> {
         let shared = Shared::new(path, limits);
         let problems = shared.look();
         let is_folder = |problem: &CollectionError| matches!(problem, CollectionError::Read { path: at, .. } if at == path);
@@ -73,7 +70,7 @@ impl ReplicaHome {
 
     /// The collections that a start would find in a folder now, to be read once: the whole parts of
     /// their logs. Logs that cannot be read are [damaged](Home::damaged).
-    pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
+    pub fn open_whole(path: &Path, limits: Limits) -> Result<Self> {
         let shared = Shared::new(path, limits);
         for name in collection_names(&LocalStorage, path)? {
             let collection = EmbeddedCollection::replica(&name, &shared.registry);
@@ -224,7 +221,7 @@ impl Shared {
         path: &Path,
         stamp: Stamp,
         known: &mut Option<Tail>,
-    ) -> Result<bool, CollectionError> {
+    ) -> Result<bool> {
         let failed = CollectionError::reading(path);
         let open = || Tail::open(path).map_err(failed);
         let Some(tail) = known else {
@@ -260,7 +257,7 @@ impl Shared {
 }
 
 /// Turns the items into those of another log; returns whether none of the old ones remains.
-fn take_over_all(collection: &EmbeddedCollection, log: &mut Tail) -> Result<bool, CollectionError> {
+fn take_over_all(collection: &EmbeddedCollection, log: &mut Tail) -> Result<bool> {
     let (mut held, budget) = (Items::default(), &collection.budget);
     let came = log.read_on(|changes| {
         let before = held.bytes;
@@ -277,7 +274,7 @@ fn take_over_all(collection: &EmbeddedCollection, log: &mut Tail) -> Result<bool
 
 impl Found {
     /// Stores the result of reading a log; returns the error if it differs from the last one.
-    fn note<T>(&mut self, came: Result<T, CollectionError>) -> Option<CollectionError> {
+    fn note<T>(&mut self, came: Result<T>) -> Option<CollectionError> {
         let problem = came.as_ref().err().map(ToString::to_string);
         let is_known = problem == self.problem;
         self.problem = problem;
@@ -290,11 +287,11 @@ impl Home for ReplicaHome {
         &self.shared.registry.limits
     }
 
-    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>> {
         Ok(self.shared.registry.named(name)?)
     }
 
-    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>> {
         Ok(self.shared.registry.all())
     }
 

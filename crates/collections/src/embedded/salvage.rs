@@ -2,9 +2,11 @@
 //! unchanged.
 
 use std::fs::OpenOptions;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, io};
+
+use serde::Serialize;
 
 use crate::embedded::backup::begin;
 use crate::embedded::frame::{HEAD, at_marks, newer_mark, read_frame};
@@ -14,14 +16,25 @@ use crate::embedded::log::LogCopy;
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, open_regular};
 use crate::transaction::Change;
-use crate::{CollectionError, Item, check_name};
+use crate::{CollectionError, Item, Result, check_name};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Gap {
-    pub from: u64,
-    pub to: u64,
+    pub from_byte: u64,
+    pub to_byte: u64,
     /// Number of missing writes; unknown at the end of a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub writes: Option<u64>,
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from_byte, to_byte, writes } = self;
+        match writes {
+            Some(writes) => write!(f, "missing: {writes} writes, bytes {from_byte} to {to_byte}"),
+            None => write!(f, "missing: the end, bytes {from_byte} to {to_byte}"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -31,14 +44,15 @@ pub struct Salvaged {
 }
 
 impl Salvaged {
-    pub fn read(data: &Path, name: &str) -> Result<Self, CollectionError> {
+    pub fn read(data: &Path, name: &str) -> Result<Self> {
         check_name(name)?;
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
             .map_err(|error| replay::unopened(&path, error))?;
         let failed = CollectionError::reading(&path);
         let salvaged = Self::from_log(&file).map_err(failed)?;
-        let is_without_frames = matches!(salvaged.gaps[..], [Gap { from: 0, writes: None, .. }]);
+        let is_without_frames =
+            matches!(salvaged.gaps[..], [Gap { from_byte: 0, writes: None, .. }]);
         match is_without_frames && newer_mark(&file).map_err(failed)?.is_some() {
             true => Err(replay::without_beginning(&path, &file)),
             false => Ok(salvaged),
@@ -53,10 +67,10 @@ impl Salvaged {
                 Some(frame) if frame.number == number => Some(frame),
                 _ => at_marks(file, at, end, |at| whole_frame(file, (at, end), number))?,
             };
-            let (from, to) = (at, found.as_ref().map_or(end, |frame| frame.offset));
+            let (from_byte, to_byte) = (at, found.as_ref().map_or(end, |frame| frame.offset));
             let writes = found.as_ref().map(|frame| frame.number - number);
-            if from < to || writes.is_some_and(|missing| missing > 0) {
-                gaps.push(Gap { from, to, writes });
+            if from_byte < to_byte || writes.is_some_and(|missing| missing > 0) {
+                gaps.push(Gap { from_byte, to_byte, writes });
             }
             let Some(frame) = found else { break };
             held.apply_all(frame.changes);
@@ -69,7 +83,7 @@ impl Salvaged {
         self.held.table.iter().map(|(_, item)| item)
     }
 
-    pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<(), CollectionError> {
+    pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<()> {
         let (failed, part) = (CollectionError::writing(to), begin(data, to)?);
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
         let folder = part.path().join(name);

@@ -9,24 +9,23 @@ use cognate::methods::Method;
 use cognate::window::stream::AddPolicy;
 use parking_lot::{Mutex, RwLock};
 
-use crate::embedded::Table;
 use crate::embedded::bits::{TILES, and, count, numbers};
 use crate::embedded::blocks::{BlockStore, items_of};
 use crate::embedded::durable::DurableItems;
 use crate::embedded::home::Registry;
 use crate::embedded::items::Items;
 use crate::embedded::log::{Log, LogCopy};
-use crate::embedded::quantised;
 use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
+use crate::embedded::{Table, quantised};
 use crate::matcher::Explaining;
 use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
     Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchOptions,
-    Matched, Merged, Page, Pending, Settings, SettingsChange, SharedEngine, Vectors, Write, alerts,
-    matcher, transaction,
+    Matched, Merged, Page, Pending, Result, Settings, SettingsChange, SharedEngine, Vectors, Write,
+    alerts, matcher, transaction,
 };
 
 /// Items whose vectors are made between two checks for cancellation.
@@ -178,30 +177,26 @@ impl EmbeddedCollection {
 
     /// Adds items, each replacing an item of the same name: all of them or none. On return they are
     /// durable, unless the collection is in memory only.
-    pub fn put(&self, items: Vec<Item>, now: i64) -> Result<Applied, CollectionError> {
+    pub fn put(&self, items: Vec<Item>, now: i64) -> Result<Applied> {
         self.change(Write::Put(items), now)
     }
 
-    pub fn remove(&self, ids: &[&str], now: i64) -> Result<Applied, CollectionError> {
+    pub fn remove(&self, ids: &[&str], now: i64) -> Result<Applied> {
         self.change(Write::Remove(ids.iter().map(|id| (*id).into()).collect()), now)
     }
 
-    pub fn set(
-        &self,
-        change: impl Into<SettingsChange>,
-        now: i64,
-    ) -> Result<Applied, CollectionError> {
+    pub fn set(&self, change: impl Into<SettingsChange>, now: i64) -> Result<Applied> {
         self.change(Write::Set(change.into()), now)
     }
 
-    fn check_writer(&self) -> Result<(), CollectionError> {
+    fn check_writer(&self) -> Result<()> {
         match self.status.lock().unread_bytes {
             Some(_) => Err(CollectionError::ReadOnly),
             None => Ok(()),
         }
     }
 
-    pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
+    pub fn compact(&self, now: i64) -> Result<()> {
         let pending = self.turn().expire(now)?;
         self.rewrite()?;
         self.wait_durable(pending)
@@ -209,14 +204,14 @@ impl EmbeddedCollection {
 
     /// Rewrites the log while others write to it: first a snapshot, then the later changes, the
     /// last of them in a turn.
-    fn rewrite(&self) -> Result<(), CollectionError> {
+    fn rewrite(&self) -> Result<()> {
         let _one = self.rewriting.lock();
         let Some(copy) = self.log_copy()? else { return Ok(()) };
         self.turn().replace_log(copy)
     }
 
     /// A copy of the log that lacks few of the later changes; `None` if there is no log.
-    pub(super) fn log_copy(&self) -> Result<Option<LogCopy>, CollectionError> {
+    pub(super) fn log_copy(&self) -> Result<Option<LogCopy>> {
         let Some(snapshot) = self.turn().snapshot()? else { return Ok(None) };
         let mut copy = snapshot.copy()?;
         for _ in 0..MAX_ROUNDS {
@@ -241,7 +236,7 @@ impl EmbeddedCollection {
 
     /// Takes memory; if it is short, vectors are dropped first, then windows, then those of other
     /// collections.
-    pub(super) fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+    pub(super) fn take_memory(&self, bytes: usize) -> Result<()> {
         let drop_blocks = || {
             self.shelves.clear();
             self.tokens.clear();
@@ -291,7 +286,7 @@ impl Collection for EmbeddedCollection {
         &self.limits
     }
 
-    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
+    fn told(&self, now: i64) -> Result<CollectionInfo> {
         let log_bytes = self.status.lock().log_bytes;
         let held = self.held.read();
         Ok(CollectionInfo {
@@ -308,11 +303,7 @@ impl Collection for EmbeddedCollection {
         self.status.lock().activity
     }
 
-    fn numbered(
-        &self,
-        ids: &[&str],
-        now: i64,
-    ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError> {
+    fn numbered(&self, ids: &[&str], now: i64) -> Result<Vec<Option<(u64, Arc<Item>)>>> {
         let held = self.held.read();
         let oldest = held.settings.oldest(now).unwrap_or(i64::MIN);
         let stays = |(_, item): &(u64, Arc<Item>)| item.time >= oldest;
@@ -420,7 +411,7 @@ impl Collection for EmbeddedCollection {
         Ok(Some(kept.unwrap_or_else(|| Arc::new(Vectors::new(fingerprint.into(), method, dims)))))
     }
 
-    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
+    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending)> {
         self.check_writer()?;
         // The lock is held from reading to writing.
         let mut turn = self.turn();
@@ -428,7 +419,7 @@ impl Collection for EmbeddedCollection {
         Ok((applied, turn.pending()))
     }
 
-    fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
+    fn wait_durable(&self, pending: Pending) -> Result<()> {
         let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
         if let Err(error) = lasting.wait(bytes) {
             let mut turn = self.turn();
@@ -480,7 +471,7 @@ impl Collection for EmbeddedCollection {
         asked.tell(cancel).map(Some)
     }
 
-    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added> {
         let (view, last_move) = (self.view(now), self.held.read().last_move);
         let numbered = |(number, item): (u64, &Arc<Item>)| (number, Arc::clone(item));
         let items = match from {
@@ -500,14 +491,14 @@ impl Collection for EmbeddedCollection {
         alerts::merges(view.iter(), after, cancel)
     }
 
-    fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
+    fn expire(&self, now: i64) -> Result<Option<Pending>> {
         let mut turn = self.turn();
         if turn.takes_more() { turn.expire(now).map(Some) } else { Ok(None) }
     }
 
     /// Rewrites the log if most of it is outdated. Checks that the log is in place, and records its
     /// length beside it.
-    fn compact_log(&self) -> Result<(), CollectionError> {
+    fn compact_log(&self) -> Result<()> {
         {
             let mut turn = self.turn();
             let Some(length) = turn.log_bytes() else { return Ok(()) };

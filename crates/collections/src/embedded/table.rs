@@ -73,7 +73,6 @@ impl Table {
         }
     }
 
-    /// Replaces the item of a number; returns the earlier item.
     pub(super) fn replace(&mut self, number: u64, item: Arc<Item>) -> Option<Arc<Item>> {
         let (chunk, place) = self.place(number)?;
         let chunk = self.changed(chunk)?;

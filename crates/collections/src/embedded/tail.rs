@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::CollectionError;
 use crate::embedded::frame::{HEAD, Head, read_frame};
 use crate::embedded::home::{LOG, collection_names};
 use crate::embedded::replay::Place;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Stored, is_nothing, open_regular};
 use crate::embedded::{length, replay};
 use crate::transaction::Change;
+use crate::{CollectionError, Result};
 
 const PIECE: usize = 1 << 20;
 /// For this long after its last change a file may still be in the middle of a write.
@@ -89,10 +89,7 @@ impl Tail {
 
     /// Passes on the changes of each frame that was written since and is known to be durable;
     /// returns whether no other frames remain.
-    pub(super) fn read_on(
-        &mut self,
-        mut tell: impl FnMut(Vec<Change>),
-    ) -> Result<bool, CollectionError> {
+    pub(super) fn read_on(&mut self, mut tell: impl FnMut(Vec<Change>)) -> Result<bool> {
         let path = self.path.clone();
         let failed = CollectionError::reading(&path);
         // Before the end is read: the log has at least the recorded bytes.
@@ -160,10 +157,7 @@ impl Tail {
 
 /// Reads each log of a folder as a start, or a replica, does, and changes nothing: the bytes of
 /// each, or why it cannot be read.
-pub fn check_logs(
-    path: &Path,
-    is_replica: bool,
-) -> Result<Vec<Result<u64, CollectionError>>, CollectionError> {
+pub fn check_logs(path: &Path, is_replica: bool) -> Result<Vec<Result<u64, CollectionError>>> {
     let names = collection_names(&LocalStorage, path)?;
     let logs = names.iter().map(|name| path.join(name).join(LOG));
     let logs = logs.filter(|log| !is_replica || log.exists());

@@ -16,7 +16,7 @@ use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
     Applied, Budget, Cancellation, ChooseError, CollectionError, EventChange, Item, ItemSelector,
-    Limits, Pending, Settings, transaction,
+    Limits, Pending, Result, Settings, transaction,
 };
 
 pub(super) struct Writer {
@@ -70,17 +70,14 @@ impl WriteTransaction<'_> {
     }
 
     /// Calls `action` with the log, if there is one, and updates the status.
-    pub(super) fn with_log(
-        &mut self,
-        act: impl FnOnce(&mut Log) -> Result<(), CollectionError>,
-    ) -> Result<(), CollectionError> {
+    pub(super) fn with_log(&mut self, act: impl FnOnce(&mut Log) -> Result<()>) -> Result<()> {
         let Writer { kept: Some(kept), gone: false, .. } = &mut *self.writer else { return Ok(()) };
         let done = act(&mut kept.log);
         self.record_log_status();
         done
     }
 
-    pub(super) fn expire(&mut self, now: i64) -> Result<Pending, CollectionError> {
+    pub(super) fn expire(&mut self, now: i64) -> Result<Pending> {
         transaction::change(self, Vec::new(), false, now)?;
         Ok(self.pending())
     }
@@ -98,11 +95,11 @@ impl WriteTransaction<'_> {
         true
     }
 
-    pub(super) fn snapshot(&self) -> Result<Option<Snapshot>, CollectionError> {
+    pub(super) fn snapshot(&self) -> Result<Option<Snapshot>> {
         self.kept().map(|kept| kept.snapshot(&self.collection.held.read())).transpose()
     }
 
-    pub(super) fn replace_log(&mut self, copy: LogCopy) -> Result<(), CollectionError> {
+    pub(super) fn replace_log(&mut self, copy: LogCopy) -> Result<()> {
         if self.writer.gone {
             return Err(CollectionError::Unknown);
         }
@@ -132,7 +129,7 @@ impl Following for WriteTransaction<'_> {
         self.writer.revision
     }
 
-    fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError> {
+    fn live(&mut self, oldest: Option<i64>) -> Result<usize> {
         Ok(self.collection.held.read().count(oldest))
     }
 
@@ -140,7 +137,7 @@ impl Following for WriteTransaction<'_> {
         self.collection.held.read().next_number()
     }
 
-    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
+    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>> {
         let held = self.collection.held.read();
         Ok(ids.iter().filter_map(|id| Some(((*id).into(), held.item(id)?.clone()))).collect())
     }
@@ -174,7 +171,7 @@ impl Following for WriteTransaction<'_> {
         Ok(items)
     }
 
-    fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {
+    fn since(&mut self, number: u64, most: usize) -> Result<Numbered> {
         let view = self.collection.view(i64::MIN);
         Ok(last_of(view.since(number), most))
     }
@@ -187,7 +184,7 @@ impl Following for WriteTransaction<'_> {
         &self.collection.budget
     }
 
-    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+    fn take_memory(&self, bytes: usize) -> Result<()> {
         self.collection.take_memory(bytes)
     }
 }
@@ -197,16 +194,12 @@ impl Transaction for WriteTransaction<'_> {
         &self.collection.limits
     }
 
-    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError> {
+    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>> {
         let held = self.collection.held.read();
         Ok(ids.iter().map(|id| held.number(id).is_some()).collect())
     }
 
-    fn remove_selected(
-        &mut self,
-        which: &ItemSelector<'_>,
-        now: i64,
-    ) -> Result<Applied, CollectionError> {
+    fn remove_selected(&mut self, which: &ItemSelector<'_>, now: i64) -> Result<Applied> {
         // The search is not cancelled, so it does not fail.
         let wanted = self.collection.wanted(which, now, Cancellation::NEVER);
         let Ok((view, wanted)) = wanted else { return Ok(Applied::default()) };
@@ -215,21 +208,16 @@ impl Transaction for WriteTransaction<'_> {
         transaction::change(self, changes, false, now)
     }
 
-    fn last_move(&mut self) -> Result<i64, CollectionError> {
+    fn last_move(&mut self) -> Result<i64> {
         Ok(self.collection.held.read().last_move)
     }
 
-    fn moves(
-        &mut self,
-        wanted: &EventChange,
-        at: i64,
-        now: i64,
-    ) -> Result<Vec<Move>, CollectionError> {
+    fn moves(&mut self, wanted: &EventChange, at: i64, now: i64) -> Result<Vec<Move>> {
         wanted.moves(&wanted.members(self.collection.view(now).iter()), at)
     }
 
     /// In the log first, then in memory.
-    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError> {
+    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied> {
         let collection = self.collection;
         if self.writer.gone {
             return Err(CollectionError::Unknown);

@@ -6,19 +6,16 @@ use std::sync::Arc;
 use crate::alerts::PIECE;
 use crate::facets::check_different;
 use crate::matcher::Explaining;
-use crate::postgres::condition;
 use crate::postgres::condition::Sql;
-use crate::postgres::facets;
-use crate::postgres::rows;
 use crate::postgres::rows::signed;
 use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
 use crate::postgres::transaction::{Entry, WriteTransaction, stored};
-use crate::postgres::vectors;
+use crate::postgres::{condition, facets, rows, vectors};
 use crate::{
     Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchOptions, Matched,
-    Merged, Page, Pending, SharedEngine, Write, matcher, transaction,
+    Merged, Page, Pending, Result, SharedEngine, Write, matcher, transaction,
 };
 
 /// Most items that are fetched to be ranked.
@@ -40,8 +37,8 @@ impl PostgresCollection {
     fn ask<T>(
         &self,
         now: i64,
-        mut question: impl FnMut(&mut Session<'_>, Entry, i64) -> Result<T, CollectionError>,
-    ) -> Result<T, CollectionError> {
+        mut question: impl FnMut(&mut Session<'_>, Entry, i64) -> Result<T>,
+    ) -> Result<T> {
         self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             question(session, entry, entry.settings.oldest(now).unwrap_or(i64::MIN))
@@ -51,8 +48,8 @@ impl PostgresCollection {
     /// Writes in one transaction, which locks the collection's row.
     fn change<T>(
         &self,
-        mut change: impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
-    ) -> Result<(T, Entry), CollectionError> {
+        mut change: impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T>,
+    ) -> Result<(T, Entry)> {
         self.shared.pool.ask(|session| {
             let entry = WriteTransaction::lock(session, &self.name)?;
             self.shared.change(session, entry, &mut change)
@@ -69,7 +66,7 @@ impl Collection for PostgresCollection {
         &self.shared.limits
     }
 
-    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
+    fn told(&self, now: i64) -> Result<CollectionInfo> {
         self.ask(now, |session, entry, _| {
             let items = entry.live(session, entry.settings.oldest(now))?;
             let text = format!("SELECT pg_total_relation_size('{}')", entry.table());
@@ -86,11 +83,7 @@ impl Collection for PostgresCollection {
         })
     }
 
-    fn numbered(
-        &self,
-        ids: &[&str],
-        now: i64,
-    ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError> {
+    fn numbered(&self, ids: &[&str], now: i64) -> Result<Vec<Option<(u64, Arc<Item>)>>> {
         let asked: Vec<&str> = stored(ids.iter().copied()).collect();
         let found = self.ask(now, |session, entry, oldest| {
             entry.read_items(session, "i.id = ANY ($1) AND i.time >= $2", &[&asked, &oldest])
@@ -207,7 +200,7 @@ impl Collection for PostgresCollection {
         Ok(facets?)
     }
 
-    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added> {
         self.ask(now, |session, entry, oldest| {
             // Another collection of this name replaced it, whose numbers begin anew.
             if from.is_some_and(|from| signed(from) > entry.next) {
@@ -252,13 +245,13 @@ impl Collection for PostgresCollection {
         Ok(merges?)
     }
 
-    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
+    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending)> {
         let (applied, _) = self.change(|turn| transaction::write(turn, wanted.clone(), now))?;
         Ok((applied, Pending::default()))
     }
 
     /// A committed transaction is durable.
-    fn wait_durable(&self, _: Pending) -> Result<(), CollectionError> {
+    fn wait_durable(&self, _: Pending) -> Result<()> {
         Ok(())
     }
 
@@ -304,7 +297,7 @@ impl Collection for PostgresCollection {
         asked?.tell(cancel).map(Some)
     }
 
-    fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
+    fn expire(&self, now: i64) -> Result<Option<Pending>> {
         self.ask(now, |session, entry, oldest| {
             if entry.live(session, Some(oldest))? == entry.items {
                 return Ok(());
@@ -320,7 +313,7 @@ impl Collection for PostgresCollection {
         Ok(Some(Pending::default()))
     }
 
-    fn compact_log(&self) -> Result<(), CollectionError> {
+    fn compact_log(&self) -> Result<()> {
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use postgres::types::Json;
 use crate::postgres::condition::Sql;
 use crate::postgres::rows::{signed, unsigned};
 use crate::postgres::session::Session;
-use crate::{Attribute, CollectionError, Facet};
+use crate::{Attribute, CollectionError, Facet, Result};
 
 /// Counts of an attribute's values among the items that a condition admits. JSON values are equal
 /// where those of filters are.
@@ -14,7 +14,7 @@ pub(super) fn facet(
     table: &str,
     mut sql: Sql,
     (name, most): (&str, usize),
-) -> Result<Facet, CollectionError> {
+) -> Result<Facet> {
     if name.contains('\0') {
         return Ok(Facet::default());
     }

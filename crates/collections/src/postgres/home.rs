@@ -9,14 +9,13 @@ use parking_lot::Mutex;
 use crate::postgres::collection::PostgresCollection;
 use crate::postgres::pool::Pool;
 use crate::postgres::rows::signed;
-use crate::postgres::schema;
 use crate::postgres::schema::{MAKING, Ready};
 use crate::postgres::shared::Shared;
 use crate::postgres::transaction::WriteTransaction;
-use crate::postgres::vectors;
 use crate::postgres::vectors::{IndexKind, Indexed};
+use crate::postgres::{schema, vectors};
 use crate::{
-    Budget, CallCounts, ChooseError, Collection, CollectionError, Home, Limits, Settings,
+    Budget, CallCounts, ChooseError, Collection, CollectionError, Home, Limits, Result, Settings,
     SettingsChange, Totals, Write, check_name, transaction,
 };
 
@@ -29,12 +28,12 @@ pub struct PostgresHome {
 
 impl PostgresHome {
     /// Makes the tables in the database of this URL, if there are none.
-    pub fn init(url: &str) -> Result<Ready, CollectionError> {
+    pub fn init(url: &str) -> Result<Ready> {
         schema::init(&Pool::new(url, 1, Duration::from_secs(60))?)
     }
 
     /// The collections of the database of this URL; `patience` limits each statement.
-    pub fn open(url: &str, limits: Limits, patience: Duration) -> Result<Self, CollectionError> {
+    pub fn open(url: &str, limits: Limits, patience: Duration) -> Result<Self> {
         let pool = Pool::new(url, CONNECTIONS, patience)?;
         schema::check(&pool)?;
         let shared = Arc::new(Shared {
@@ -66,7 +65,7 @@ impl PostgresHome {
     }
 
     /// The names of all collections; also counts their items.
-    fn names(&self) -> Result<Vec<String>, CollectionError> {
+    fn names(&self) -> Result<Vec<String>> {
         let all = self.shared.pool.ask(|session| {
             let text = "SELECT name, items, id FROM cognate.collections ORDER BY name";
             let rows = session.query(text, &[])?;
@@ -97,13 +96,13 @@ impl Home for PostgresHome {
         Some(self.shared.pool.calls())
     }
 
-    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>> {
         // An invalid name is in no database, and PostgreSQL may refuse it as a value.
         check_name(name).map_err(|_| CollectionError::Unknown)?;
         Ok(Arc::new(self.named(name)))
     }
 
-    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>> {
         let names = self.names()?.into_iter();
         Ok(names.map(|name| Arc::new(self.named(&name)) as Arc<dyn Collection>).collect())
     }
@@ -113,7 +112,7 @@ impl Home for PostgresHome {
         name: &str,
         change: SettingsChange,
         now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+    ) -> Result<(Arc<dyn Collection>, bool)> {
         check_name(name)?;
         self.shared.limits.check_kept(change)?;
         let settings = change.apply(Settings::default(), |_| Ok::<_, CollectionError>(0))?;
@@ -150,7 +149,7 @@ impl Home for PostgresHome {
         Ok((self.get(name)?, is_new))
     }
 
-    fn delete(&self, name: &str) -> Result<(), CollectionError> {
+    fn delete(&self, name: &str) -> Result<()> {
         check_name(name).map_err(|_| CollectionError::Unknown)?;
         self.shared.pool.ask(|session| {
             session.run(MAKING)?;

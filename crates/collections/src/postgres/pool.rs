@@ -9,7 +9,7 @@ use postgres::{Client, Config, Error};
 
 use crate::postgres::session;
 use crate::postgres::session::{Session, Statements};
-use crate::{CallCounts, CollectionError};
+use crate::{CallCounts, CollectionError, Result};
 
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    pub(super) fn new(url: &str, most: usize, patience: Duration) -> Result<Self, CollectionError> {
+    pub(super) fn new(url: &str, most: usize, patience: Duration) -> Result<Self> {
         let mut config: Config = url.parse().map_err(|error: Error| {
             // The URL may hold a password, so only the problem is reported.
             CollectionError::NotSetUp { problem: error.to_string() }
@@ -70,8 +70,8 @@ impl Pool {
     /// before that, or on a conflict, it is repeated.
     pub(super) fn ask<T>(
         &self,
-        mut question: impl FnMut(&mut Session<'_>) -> Result<T, CollectionError>,
-    ) -> Result<T, CollectionError> {
+        mut question: impl FnMut(&mut Session<'_>) -> Result<T>,
+    ) -> Result<T> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut attempt = 1;
         let error = loop {
@@ -100,10 +100,7 @@ impl Pool {
         CallCounts { all, failed }
     }
 
-    fn attempt<T>(
-        &self,
-        question: &mut impl FnMut(&mut Session<'_>) -> Result<T, CollectionError>,
-    ) -> Result<T, CollectionError> {
+    fn attempt<T>(&self, question: &mut impl FnMut(&mut Session<'_>) -> Result<T>) -> Result<T> {
         let mut lent = self.lend()?;
         let Some(Connection { client, statements }) = &mut lent.connection else {
             return Err(CollectionError::Unknown);
@@ -121,12 +118,12 @@ impl Pool {
     }
 
     /// Runs statements that cannot be in a transaction, without a time limit.
-    pub(super) fn run_alone(&self, texts: &[&str]) -> Result<(), CollectionError> {
+    pub(super) fn run_alone(&self, texts: &[&str]) -> Result<()> {
         let mut client = self.connect(None)?;
         Ok(texts.iter().try_for_each(|text| client.batch_execute(text))?)
     }
 
-    fn lend(&self) -> Result<Lent<'_>, CollectionError> {
+    fn lend(&self) -> Result<Lent<'_>> {
         let until = Instant::now() + self.patience;
         let mut idle = self.idle.lock();
         loop {

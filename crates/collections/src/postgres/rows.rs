@@ -8,7 +8,7 @@ use postgres::types::{Json, Type};
 use serde_json::value::RawValue;
 
 use crate::postgres::session::Session;
-use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
+use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem, Result};
 
 pub(super) const COLUMNS: &str = "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size, i.event_score, \
      i.duplicate_of, i.moved_from, i.moved_at, i.bursts";
@@ -29,7 +29,7 @@ const TYPES: [Type; 13] = [
 ];
 
 /// Turns a row of [`COLUMNS`] into an item and its number.
-pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), CollectionError> {
+pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>)> {
     let number: i64 = row.try_get(0)?;
     let Json(attributes): Json<Attributes> = row.try_get(4)?;
     let data: Option<Json<Box<RawValue>>> = row.try_get(5)?;
@@ -58,7 +58,7 @@ pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), CollectionError> {
     Ok((unsigned(number), Arc::new(item)))
 }
 
-pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>, CollectionError> {
+pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>> {
     rows.iter().map(item).collect()
 }
 
@@ -66,7 +66,7 @@ pub(super) fn copy<'i>(
     session: &mut Session<'_>,
     table: i64,
     items: impl Iterator<Item = (i64, &'i Item)>,
-) -> Result<(), CollectionError> {
+) -> Result<()> {
     let text = format!(
         "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size, \
          event_score, duplicate_of, moved_from, moved_at, bursts) FROM STDIN BINARY"
@@ -103,7 +103,7 @@ pub(super) fn copy<'i>(
     Ok(())
 }
 
-pub(super) fn check(items: &[Item]) -> Result<(), CollectionError> {
+pub(super) fn check(items: &[Item]) -> Result<()> {
     let has_nul = |text: &str| text.contains('\0');
     for (index, item) in items.iter().enumerate() {
         let mut attributes = item.attributes.iter();

@@ -1,9 +1,9 @@
 //! The tables of the database, made by `cognate collection init`, with a version so that they can
 //! change.
 
-use crate::CollectionError;
 use crate::postgres::pool::Pool;
 use crate::postgres::session::Session;
+use crate::{CollectionError, Result};
 
 /// The version of the tables. A change of the tables comes with the statements that upgrade a
 /// database from this version.
@@ -37,7 +37,7 @@ pub struct Ready {
     pub now: usize,
 }
 
-pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
+pub(super) fn init(pool: &Pool) -> Result<Ready> {
     pool.ask(|session| {
         session.run(MAKING)?;
         session.run(
@@ -71,7 +71,7 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
     })
 }
 
-pub(super) fn check(pool: &Pool) -> Result<(), CollectionError> {
+pub(super) fn check(pool: &Pool) -> Result<()> {
     pool.ask(|session| {
         let there = session.query("SELECT FROM pg_tables WHERE schemaname = 'cognate'", &[])?;
         let version = if there.is_empty() { 0 } else { version(session)? };
@@ -89,7 +89,7 @@ pub(super) fn check(pool: &Pool) -> Result<(), CollectionError> {
     })
 }
 
-fn version(session: &mut Session<'_>) -> Result<usize, CollectionError> {
+fn version(session: &mut Session<'_>) -> Result<usize> {
     let rows = session.query("SELECT max(version) FROM cognate.version", &[])?;
     let version: Option<i32> = rows.first().and_then(|row| row.get(0));
     Ok(version.map_or(0, |version| usize::try_from(version).unwrap_or(0)))

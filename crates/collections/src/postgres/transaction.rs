@@ -17,7 +17,7 @@ use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
     Applied, Budget, Cancellation, ChooseError, CollectionError, EventChange, Item, ItemSelector,
-    Limits, Settings, transaction,
+    Limits, Result, Settings, transaction,
 };
 
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(row: &Row) -> Result<Self, CollectionError> {
+    pub(super) fn new(row: &Row) -> Result<Self> {
         let max_items: Option<i64> = row.try_get(1)?;
         Ok(Self {
             id: row.try_get(0)?,
@@ -47,15 +47,11 @@ impl Entry {
         })
     }
 
-    pub(super) fn read(session: &mut Session<'_>, name: &str) -> Result<Self, CollectionError> {
+    pub(super) fn read(session: &mut Session<'_>, name: &str) -> Result<Self> {
         Self::select(session, name, "")?.ok_or(CollectionError::Unknown)
     }
 
-    fn select(
-        session: &mut Session<'_>,
-        name: &str,
-        locking: &str,
-    ) -> Result<Option<Self>, CollectionError> {
+    fn select(session: &mut Session<'_>, name: &str, locking: &str) -> Result<Option<Self>> {
         let text = format!("SELECT {ENTRY} FROM cognate.collections c WHERE c.name = $1 {locking}");
         session.query(&text, &[&name])?.first().map(Self::new).transpose()
     }
@@ -69,16 +65,12 @@ impl Entry {
         session: &mut Session<'_>,
         condition: &str,
         values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Numbered, CollectionError> {
+    ) -> Result<Numbered> {
         let text = format!("SELECT {COLUMNS} FROM {} i WHERE {condition}", self.table());
         rows::items(&session.query(&text, values)?)
     }
 
-    pub(super) fn live(
-        &self,
-        session: &mut Session<'_>,
-        oldest: Option<i64>,
-    ) -> Result<usize, CollectionError> {
+    pub(super) fn live(&self, session: &mut Session<'_>, oldest: Option<i64>) -> Result<usize> {
         let Some(oldest) = oldest else { return Ok(self.items) };
         let text = format!("SELECT count(*) FROM {} WHERE time < $1", self.table());
         let rows = session.query(&text, &[&oldest])?;
@@ -87,7 +79,7 @@ impl Entry {
     }
 
     /// Time of the last merge that moved items of the collection.
-    pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64, CollectionError> {
+    pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64> {
         let text = format!("SELECT max(moved_at) FROM {} WHERE moved_at IS NOT NULL", self.table());
         let rows = session.query(&text, &[])?;
         let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
@@ -95,7 +87,7 @@ impl Entry {
     }
 }
 
-fn member(row: &Row) -> Result<Member<'_>, CollectionError> {
+fn member(row: &Row) -> Result<Member<'_>> {
     let size: Option<i64> = row.try_get(2)?;
     Ok((row.try_get(0)?, row.try_get(1)?, size.map_or(1, unsigned)))
 }
@@ -126,20 +118,17 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Self { session, entry, was: entry, shared, windows: shared.windows(entry.id) }
     }
 
-    pub(super) fn lock(session: &mut Session<'_>, name: &str) -> Result<Entry, CollectionError> {
+    pub(super) fn lock(session: &mut Session<'_>, name: &str) -> Result<Entry> {
         Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)
     }
 
     /// Locks a collection's entry and returns it; `None` if another transaction holds the lock.
-    pub(super) fn lock_if_free(
-        session: &mut Session<'_>,
-        name: &str,
-    ) -> Result<Option<Entry>, CollectionError> {
+    pub(super) fn lock_if_free(session: &mut Session<'_>, name: &str) -> Result<Option<Entry>> {
         Entry::select(session, name, "FOR UPDATE SKIP LOCKED")
     }
 
     /// Adds items, each replacing an item of the same name.
-    fn put(&mut self, items: &[Item]) -> Result<Applied, CollectionError> {
+    fn put(&mut self, items: &[Item]) -> Result<Applied> {
         let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
         let known = self.numbers(&names)?;
         let most = self.entry.settings.max_items;
@@ -162,7 +151,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(outcome.applied)
     }
 
-    fn move_items(&mut self, moves: &[Move]) -> Result<(), CollectionError> {
+    fn move_items(&mut self, moves: &[Move]) -> Result<()> {
         let ids: Vec<&str> = moves.iter().map(|one| &*one.id).collect();
         let events: Vec<&str> = moves.iter().map(|one| &*one.event).collect();
         let sizes: Vec<i64> = moves.iter().map(|one| signed(one.size)).collect();
@@ -180,18 +169,14 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(())
     }
 
-    fn remove(
-        &mut self,
-        condition: &str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<usize, CollectionError> {
+    fn remove(&mut self, condition: &str, values: &[&(dyn ToSql + Sync)]) -> Result<usize> {
         let text = format!("DELETE FROM {} i WHERE {condition}", self.entry.table());
         let removed = self.session.execute(&text, values)? as usize;
         self.entry.items = self.entry.items.saturating_sub(removed);
         Ok(removed)
     }
 
-    pub(super) fn end(self) -> Result<Entry, CollectionError> {
+    pub(super) fn end(self) -> Result<Entry> {
         let Self { session, mut entry, was, .. } = self;
         if entry.items == 0 {
             entry.settings.lag_ms = None;
@@ -210,7 +195,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(entry)
     }
 
-    fn numbers(&mut self, names: &[&str]) -> Result<HashMap<String, i64>, CollectionError> {
+    fn numbers(&mut self, names: &[&str]) -> Result<HashMap<String, i64>> {
         let names: Vec<&str> = stored(names.iter().copied()).collect();
         let text = format!("SELECT id, number FROM {} WHERE id = ANY ($1)", self.entry.table());
         let rows = self.session.query(&text, &[&names])?;
@@ -218,7 +203,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         each.collect()
     }
 
-    fn oldest(&mut self, count: usize) -> Result<BTreeSet<i64>, CollectionError> {
+    fn oldest(&mut self, count: usize) -> Result<BTreeSet<i64>> {
         if count == 0 {
             return Ok(BTreeSet::new());
         }
@@ -227,7 +212,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
-    fn last_of(&mut self, mut sql: Sql, most: usize) -> Result<Numbered, CollectionError> {
+    fn last_of(&mut self, mut sql: Sql, most: usize) -> Result<Numbered> {
         sql.text.push_str(" ORDER BY i.number DESC LIMIT ");
         sql.value(signed(most as u64));
         let mut items = self.entry.read_items(self.session, &sql.text, &sql.values())?;
@@ -242,8 +227,8 @@ impl Shared {
         &self,
         session: &mut Session<'_>,
         entry: Entry,
-        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
-    ) -> Result<(T, Entry), CollectionError> {
+        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T>,
+    ) -> Result<(T, Entry)> {
         let mut turn = WriteTransaction::new(session, entry, self);
         let changed = change(&mut turn)?;
         Ok((changed, turn.end()?))
@@ -255,20 +240,16 @@ impl Transaction for WriteTransaction<'_, '_> {
         &self.shared.limits
     }
 
-    fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
+    fn check(&self, items: &[Item]) -> Result<()> {
         rows::check(items)
     }
 
-    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError> {
+    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>> {
         let known = self.numbers(ids)?;
         Ok(ids.iter().map(|id| known.contains_key(*id)).collect())
     }
 
-    fn remove_selected(
-        &mut self,
-        which: &ItemSelector<'_>,
-        now: i64,
-    ) -> Result<Applied, CollectionError> {
+    fn remove_selected(&mut self, which: &ItemSelector<'_>, now: i64) -> Result<Applied> {
         transaction::change(self, Vec::new(), false, now)?;
         let sql = Sql::new(which, self.entry.settings.oldest_within(which.within, now));
         let removed = self.remove(&sql.text, &sql.values())?;
@@ -276,16 +257,11 @@ impl Transaction for WriteTransaction<'_, '_> {
         Ok(Applied { removed, ..Applied::default() })
     }
 
-    fn last_move(&mut self) -> Result<i64, CollectionError> {
+    fn last_move(&mut self) -> Result<i64> {
         self.entry.last_move(self.session)
     }
 
-    fn moves(
-        &mut self,
-        wanted: &EventChange,
-        at: i64,
-        now: i64,
-    ) -> Result<Vec<Move>, CollectionError> {
+    fn moves(&mut self, wanted: &EventChange, at: i64, now: i64) -> Result<Vec<Move>> {
         let events: Vec<&str> = stored(wanted.events()).collect();
         let oldest = self.entry.settings.oldest(now).unwrap_or(i64::MIN);
         let text = format!(
@@ -297,7 +273,7 @@ impl Transaction for WriteTransaction<'_, '_> {
         wanted.moves(&rows.iter().map(member).collect::<Result<Vec<_>, _>>()?, at)
     }
 
-    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError> {
+    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied> {
         let mut applied = Applied::default();
         let (mut items, mut ids, mut moves) = (Vec::new(), Vec::new(), Vec::new());
         for change in changes {
@@ -356,7 +332,7 @@ impl Following for WriteTransaction<'_, '_> {
         unsigned(self.entry.revision)
     }
 
-    fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError> {
+    fn live(&mut self, oldest: Option<i64>) -> Result<usize> {
         self.entry.live(self.session, oldest)
     }
 
@@ -364,7 +340,7 @@ impl Following for WriteTransaction<'_, '_> {
         unsigned(self.entry.next)
     }
 
-    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
+    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>> {
         let ids: Vec<&str> = stored(ids.iter().copied()).collect();
         let there = self.entry.read_items(self.session, "i.id = ANY ($1)", &[&ids])?;
         Ok(there.into_iter().map(|(_, item)| (item.id.clone(), item)).collect())
@@ -383,7 +359,7 @@ impl Following for WriteTransaction<'_, '_> {
         Ok(self.last_of(sql, most)?)
     }
 
-    fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {
+    fn since(&mut self, number: u64, most: usize) -> Result<Numbered> {
         let mut sql = Sql::new(&ItemSelector::default(), None);
         sql.text.push_str(" AND i.number < ");
         sql.value(self.entry.next);

@@ -19,7 +19,8 @@ use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
 use crate::postgres::transaction::{ENTRY, Entry};
 use crate::{
-    Cancellation, ChooseError, CollectionError, Item, ItemSelector, SHORTLIST_METHOD, TopQuery,
+    Cancellation, ChooseError, CollectionError, Item, ItemSelector, Result, SHORTLIST_METHOD,
+    TopQuery,
 };
 
 /// Items whose vectors are made in one transaction.
@@ -62,7 +63,7 @@ impl Table {
         session: &mut Session<'_>,
         collection: &str,
         (fingerprint, dims): (&str, usize),
-    ) -> Result<Self, CollectionError> {
+    ) -> Result<Self> {
         if let Some(known) = Self::look(session, collection, fingerprint)? {
             return Ok(known);
         }
@@ -88,7 +89,7 @@ impl Table {
         session: &mut Session<'_>,
         collection: &str,
         fingerprint: &str,
-    ) -> Result<Option<Self>, CollectionError> {
+    ) -> Result<Option<Self>> {
         let text = format!(
             "SELECT {ENTRY}, v.upto FROM cognate.collections c \
              JOIN cognate.vectors v ON v.collection = c.id WHERE c.name = $1 AND v.fingerprint = $2"
@@ -110,7 +111,7 @@ impl Table {
         which: &ItemSelector<'_>,
         (asked, length): (&[Option<HalfVector>], usize),
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, CollectionError> {
+    ) -> Result<Vec<(u64, Arc<Item>)>> {
         session.run(&format!("{SEARCH} SET LOCAL hnsw.ef_search = {}", length.clamp(40, 1000)))?;
         let mut found = BTreeMap::new();
         for vector in asked.iter().flatten() {

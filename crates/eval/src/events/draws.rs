@@ -9,8 +9,8 @@ use cognate_files::progress::Progress;
 use cognate_files::records::Records;
 use cognate_kernels::random::Random;
 
-use crate::EvalError;
 use crate::events::EventsOptions;
+use crate::{EvalError, Result};
 
 /// The span within which the events of a drawn stream begin.
 const SPAN_MS: usize = 5 * 86_400_000;
@@ -44,7 +44,7 @@ impl Labelled {
 
     /// Returns the stream of a file, and the requested number of streams drawn from it: each has every
     /// second text of half of the events, from a random moment on.
-    pub(super) fn draw(path: &Path, options: &EventsOptions) -> Result<Vec<Self>, EvalError> {
+    pub(super) fn draw(path: &Path, options: &EventsOptions) -> Result<Vec<Self>> {
         let mut rows = rows(path, options)?;
         if options.interleave {
             let mut begin: BTreeMap<&str, i64> = BTreeMap::new();
@@ -112,7 +112,7 @@ pub(super) fn none(path: &Path, options: &EventsOptions) -> EvalError {
     }
 }
 
-fn rows(path: &Path, options: &EventsOptions) -> Result<Vec<Row>, EvalError> {
+fn rows(path: &Path, options: &EventsOptions) -> Result<Vec<Row>> {
     let mut records = Records::open(path, options.records)?;
     let names = records.peek_names()?;
     let usual = instant::FIELDS.into_iter().find(|name| names.iter().any(|known| known == name));

@@ -17,18 +17,17 @@ use cognate::methods::sets::same_event::{Weights, shared};
 use cognate::model::Phrase;
 use cognate::model::update::Update;
 use cognate::model::writer::Draft;
-use cognate::window::Near;
-use cognate::window::usual;
 use cognate::window::usual::Preset;
+use cognate::window::{Near, usual};
 use cognate_kernels::elementary;
 use cognate_stats::clustering;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::EvalError;
 use crate::events::draws::Labelled;
 use crate::events::neighbours::{Contender, best};
 use crate::events::{EventsOptions, PreparedStream, tried, worth};
+use crate::{EvalError, Result};
 
 /// Least coverage of a fitted pair: others are no neighbours.
 const MIN_COVERAGE: f32 = 0.2;
@@ -74,14 +73,14 @@ pub fn fit_events(
     preset: Preset,
     options: &EventsOptions,
     output: &Path,
-) -> Result<EventsFit, EvalError> {
+) -> Result<EventsFit> {
     let mut drawn = Labelled::draw(&options.file, options)?;
     if let Some(path) = &options.choose_on {
         drawn.extend(Labelled::draw(path, options)?);
     }
     let coverage = Contender::Second(Method::Coverage);
     let mut thresholds = Vec::new();
-    let mut find = |contender: Contender, weights: Option<&Weights>| -> Result<(), EvalError> {
+    let mut find = |contender: Contender, weights: Option<&Weights>| -> Result<()> {
         let rules: Vec<_> = contender.rules(preset, usual::VOTES, usual::CENTRE).collect();
         let prepare = |stream| match weights {
             Some(weights) => weighed(engine, stream, options, weights),
@@ -132,7 +131,7 @@ fn pairs<'s>(
     engine: &Engine,
     stream: &'s Labelled,
     options: &EventsOptions,
-) -> Result<(PreparedStream<'s>, Vec<Vec<Pair>>), EvalError> {
+) -> Result<(PreparedStream<'s>, Vec<Vec<Pair>>)> {
     let contender = Contender::Second(Method::Coverage);
     let prepared = PreparedStream::new(engine, contender, stream, options)?;
     let read = |number: usize| {
@@ -159,7 +158,7 @@ fn weighed<'s>(
     stream: &'s Labelled,
     options: &EventsOptions,
     weights: &Weights,
-) -> Result<PreparedStream<'s>, EvalError> {
+) -> Result<PreparedStream<'s>> {
     let (mut prepared, pairs) = pairs(engine, stream, options)?;
     let near = pairs.into_iter().map(|pairs| {
         let near = pairs
@@ -174,11 +173,7 @@ fn weighed<'s>(
 /// The two numbers of a pair and a 1, whether it belongs to one event, and its weight.
 type Sample = ([f64; 3], f64, f64);
 
-fn fitted(
-    engine: &Engine,
-    stream: Option<&Labelled>,
-    options: &EventsOptions,
-) -> Result<Weights, EvalError> {
+fn fitted(engine: &Engine, stream: Option<&Labelled>, options: &EventsOptions) -> Result<Weights> {
     let mut samples: Vec<Sample> = Vec::new();
     if let Some(stream) = stream {
         let (_, pairs) = pairs(engine, stream, options)?;

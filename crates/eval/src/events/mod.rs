@@ -34,7 +34,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 pub use sweep::{Sweep, SweepLabels, SweptThreshold, sweep_events};
 
-use crate::EvalError;
+use crate::Result;
 use crate::events::courses::Course;
 use crate::events::draws::Labelled;
 use crate::events::neighbours::Contender;
@@ -144,7 +144,7 @@ impl<'s> PreparedStream<'s> {
         contender: Contender,
         stream: &'s Labelled,
         options: &EventsOptions,
-    ) -> Result<Self, EvalError> {
+    ) -> Result<Self> {
         let vectors = neighbours::vectors(engine, stream)?;
         let near = contender.nearest(engine, stream, &vectors, options)?;
         Ok(Self { stream, vectors, near, limits: options.limits })
@@ -186,8 +186,8 @@ fn grid(contender: &Contender, nearest: usize) -> Vec<Rule> {
 fn tried<'s>(
     rules: &[Rule],
     streams: &'s [Labelled],
-    prepare: impl Fn(&'s Labelled) -> Result<PreparedStream<'s>, EvalError>,
-) -> Result<Vec<(Rule, Vec<Agreement>)>, EvalError> {
+    prepare: impl Fn(&'s Labelled) -> Result<PreparedStream<'s>>,
+) -> Result<Vec<(Rule, Vec<Agreement>)>> {
     let mut all: Vec<(Rule, Vec<Agreement>)> = rules.iter().map(|&rule| (rule, vec![])).collect();
     for stream in streams {
         let prepared = prepare(stream)?;
@@ -197,7 +197,7 @@ fn tried<'s>(
     Ok(all)
 }
 
-pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsReport, EvalError> {
+pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsReport> {
     let contenders = Contender::all(engine, options)?;
     let drawn = Labelled::draw(&options.file, options)?;
     let Some(measured) = drawn.first() else { return Err(draws::none(&options.file, options)) };

@@ -17,9 +17,9 @@ use cognate_kernels::vector::Row;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::EvalError;
 use crate::events::EventsOptions;
 use crate::events::draws::Labelled;
+use crate::{EvalError, Result};
 
 const VECTORS: Method = Method::AvgCos;
 /// Minimum cosine of a text that counts as near.
@@ -37,7 +37,7 @@ pub(super) enum Contender {
 }
 
 impl Contender {
-    pub(super) fn all(engine: &Engine, options: &EventsOptions) -> Result<Vec<Self>, EvalError> {
+    pub(super) fn all(engine: &Engine, options: &EventsOptions) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let usual = ["none", "coverage", usual::second(engine, Preset::Topics)];
         let mut names: Vec<&str> = options.seconds.iter().map(String::as_str).collect();
@@ -112,7 +112,7 @@ impl Contender {
         stream: &Labelled,
         vectors: &Embeddings,
         options: &EventsOptions,
-    ) -> Result<Vec<Vec<Near>>, EvalError> {
+    ) -> Result<Vec<Vec<Near>>> {
         let (limits, most) = (options.limits, options.nearest);
         let second = match self {
             Self::TfIdf => return Ok(tf_idf(engine, stream, limits, most)),
@@ -149,7 +149,7 @@ fn by_vectors(vectors: &Embeddings, times: &[i64], limits: Limits, most: usize) 
 }
 
 /// The vectors of the texts at length 1; none of a text whose vector has no direction.
-pub(super) fn vectors(engine: &Engine, stream: &Labelled) -> Result<Embeddings, EvalError> {
+pub(super) fn vectors(engine: &Engine, stream: &Labelled) -> Result<Embeddings> {
     let query = Query { truncate: true, ..Query::new(VECTORS) };
     let mut embedded = engine.embed(&stream.texts, &query).map_err(refused)?;
     for mut vector in embedded.vectors.rows_mut() {

@@ -17,10 +17,10 @@ use cognate_stats::page::{Head, Page};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::EvalError;
 use crate::events::courses::largest;
 use crate::events::draws::Labelled;
 use crate::events::{PreparedStream, file_name, worth};
+use crate::{EvalError, Result};
 
 /// Texts that are followed at a time.
 const TOGETHER: usize = 4096;
@@ -80,10 +80,7 @@ enum Known {
 
 impl Known {
     /// The labels, and how many labels name a text that is missing.
-    fn read(
-        labels: &SweepLabels,
-        places: &HashMap<&str, usize>,
-    ) -> Result<(Self, usize), EvalError> {
+    fn read(labels: &SweepLabels, places: &HashMap<&str, usize>) -> Result<(Self, usize)> {
         let (mut known, unknown) = match labels {
             SweepLabels::Pairs(path) => {
                 let (pairs, unknown) = read(path, ["a", "b", "label"], |[a, b, is]| {
@@ -167,7 +164,7 @@ fn read<const N: usize, T>(
     path: &Path,
     fields: [&str; N],
     mut take: impl FnMut(&[Box<str>; N]) -> Result<Option<T>, String>,
-) -> Result<(Vec<T>, usize), EvalError> {
+) -> Result<(Vec<T>, usize)> {
     let mut records = Records::open(path, RecordOptions::default())?;
     records.peek_names()?;
     let mut columns = Vec::with_capacity(N);
@@ -199,7 +196,7 @@ pub fn sweep_events(
     settings: &Settings,
     thresholds: &[f32],
     labels: Option<&SweepLabels>,
-) -> Result<Sweep, EvalError> {
+) -> Result<Sweep> {
     let named = texts.iter().enumerate().map(|(place, (id, _))| (*id, place));
     let places: HashMap<&str, usize> = named.collect();
     let nothing = Ok((Known::Nothing, 0));

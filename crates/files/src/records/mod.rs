@@ -167,7 +167,6 @@ struct Object<'r>(Vec<(Cow<'r, str>, &'r RawValue)>);
 #[derive(Deserialize)]
 struct Name<'r>(#[serde(borrow)] Cow<'r, str>);
 
-/// Reads a line that must be a JSON object.
 pub fn json_object<'r, T: Deserialize<'r>>(line: &'r str) -> Result<T, String> {
     serde_json::from_str(line).map_err(|error| match error.classify() {
         // serde_json's message would quote the value found, of any length.

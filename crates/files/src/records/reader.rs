@@ -8,7 +8,7 @@ use crate::records::table::{Cells, Cutter};
 use crate::records::{
     Column, Fields, Format, Object, RECORD_BYTES, Record, ending, json_object, table,
 };
-use crate::{Place, ReadError};
+use crate::{Place, ReadError, Result};
 
 /// The column of a file with a text a line.
 const TEXT: &str = "text";
@@ -38,18 +38,18 @@ pub struct Records {
 impl Records {
     /// Opens a file, a pipe, or standard input where the path is `-`. A `.txt` without tabs or objects
     /// holds a text a line, in a column `text`.
-    pub fn open(path: &Path, options: Options) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
         let format = options.format.or_else(|| Format::of_path(path));
         let is_text = ending(path).is_some_and(|ending| ending == "txt");
         Self::begin(Input::open_stream(path)?, Options { format, ..options }, is_text)
     }
 
-    pub fn new(input: Input, options: Options) -> Result<Self, ReadError> {
+    pub fn new(input: Input, options: Options) -> Result<Self> {
         Self::begin(input, options, false)
     }
 
     /// Begins to read; `is_text` where the name says that each line is a text.
-    fn begin(mut input: Input, options: Options, is_text: bool) -> Result<Self, ReadError> {
+    fn begin(mut input: Input, options: Options, is_text: bool) -> Result<Self> {
         input.skip_byte_order_mark()?;
         let line = input.peek_line(RECORD_BYTES)?.unwrap_or_default();
         let looks = options.format.unwrap_or_else(|| Format::of_line(line));
@@ -84,7 +84,7 @@ impl Records {
         Ok(records)
     }
 
-    fn read_header(&mut self, headless: bool) -> Result<(), ReadError> {
+    fn read_header(&mut self, headless: bool) -> Result<()> {
         if headless {
             let line = self.input.peek_line(RECORD_BYTES)?.unwrap_or_default();
             let line = String::from_utf8_lossy(line).into_owned();
@@ -107,7 +107,7 @@ impl Records {
 
     /// Takes the first row of records without a header for one if it has these names; whether objects or
     /// rows have them.
-    pub fn take_header(&mut self, names: &[&str]) -> Result<bool, ReadError> {
+    pub fn take_header(&mut self, names: &[&str]) -> Result<bool> {
         if self.format == Format::Ndjson {
             return Ok(true);
         }
@@ -133,7 +133,7 @@ impl Records {
 
     /// The column with this name, or else with this number, from 1. For objects every name is
     /// accepted, because their fields are not known before they are read.
-    pub fn column(&self, name: &str) -> Result<Column, ReadError> {
+    pub fn column(&self, name: &str) -> Result<Column> {
         if self.cells.names.iter().filter(|known| *known == name).count() > 1 {
             let problem = format!("several columns are called `{name}`: name one by its number");
             return Err(self.input.malformed(Place::Line(1), problem));
@@ -163,7 +163,7 @@ impl Records {
 
     /// The next record; `None` at the end. Empty lines are skipped, except in a table with one
     /// column.
-    pub fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    pub fn read(&mut self) -> Result<Option<Record<'_>>> {
         if !self.advance()? {
             return Ok(None);
         }
@@ -182,7 +182,7 @@ impl Records {
     }
 
     /// The field names of the next record, without consuming it.
-    pub fn peek_names(&mut self) -> Result<Vec<String>, ReadError> {
+    pub fn peek_names(&mut self) -> Result<Vec<String>> {
         if self.format != Format::Ndjson {
             return Ok(self.cells.names.clone());
         }
@@ -223,7 +223,7 @@ impl Records {
     }
 
     /// Reads the bytes of one record, and splits a row into its cells.
-    fn advance(&mut self) -> Result<bool, ReadError> {
+    fn advance(&mut self) -> Result<bool> {
         self.raw.clear();
         self.passable = false;
         loop {

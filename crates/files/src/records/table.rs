@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use crate::ReadError;
+use crate::Result;
 use crate::records::{Column, Format, Object, Records, json_object};
 
 #[derive(Debug, Default)]
@@ -152,7 +152,7 @@ impl Appender {
 
     /// Writes only these fields, in this order: added ones, and those that `records` have, by name or
     /// number.
-    pub fn choose(&mut self, fields: &[String], records: &Records) -> Result<(), ReadError> {
+    pub fn choose(&mut self, fields: &[String], records: &Records) -> Result<()> {
         let field = |name: &String| match self.names.iter().position(|added| added == name) {
             Some(at) => Ok(Field::Added(at)),
             None => records.column(name).map(|column| match column.at {
@@ -166,7 +166,7 @@ impl Appender {
 
     /// Writes in another format than that of `records`. Objects may have different fields, so those of a
     /// table must have been chosen.
-    pub fn write_as(&mut self, format: Format, records: &Records) -> Result<(), ReadError> {
+    pub fn write_as(&mut self, format: Format, records: &Records) -> Result<()> {
         let same = match (format, self.read) {
             (Format::Csv(_), Format::Csv(delimiter)) => delimiter != b'\t',
             (format, read) => format.delimiter() == read.delimiter(),

@@ -14,7 +14,8 @@ use cognate::model::{Model, WordId};
 use serde_json::json;
 
 use crate::export::rules::Entries;
-use crate::export::{ExportError, ExportOptions, Exported, Library};
+use crate::export::{ExportOptions, Exported, Library};
+use crate::{PackError, Result};
 
 /// A folder that is being written. If dropped before [`Folder::finish`], it is removed.
 pub(super) struct Folder {
@@ -24,9 +25,9 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    pub(super) fn begin(target: &Path) -> Result<Self, ExportError> {
+    pub(super) fn begin(target: &Path) -> Result<Self> {
         let refuse = |what: &str| {
-            Err(ExportError::Options(format!("-o {}: expected {what}", target.display())))
+            Err(PackError::Options(format!("-o {}: expected {what}", target.display())))
         };
         match fs::read_dir(target) {
             Ok(mut entries) => {
@@ -38,13 +39,13 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 return refuse("a folder, found a file");
             }
-            Err(error) => return Err(ExportError::io(target)(error)),
+            Err(error) => return Err(PackError::writing(target)(error)),
         }
         if target.file_name().is_none() {
             return refuse("a folder with a name");
         }
         let whole = WholeFolder::begin(target, TEMPORARY_PREFIX, 0o777);
-        let whole = whole.map_err(ExportError::io(target))?;
+        let whole = whole.map_err(PackError::writing(target))?;
         Ok(Self { target: target.to_owned(), whole, bytes: 0 })
     }
 
@@ -52,7 +53,7 @@ impl Folder {
         &mut self,
         name: &str,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), ExportError> {
+    ) -> Result<()> {
         let path = self.whole.path().join(name);
         let write = || {
             fs::create_dir_all(directory_of(&path))?;
@@ -63,15 +64,11 @@ impl Folder {
             file.metadata().map(|metadata| metadata.len())
         };
         let shown = self.target.join(name);
-        self.bytes = self.bytes.saturating_add(write().map_err(ExportError::io(&shown))?);
+        self.bytes = self.bytes.saturating_add(write().map_err(PackError::writing(&shown))?);
         Ok(())
     }
 
-    pub(super) fn write_json(
-        &mut self,
-        name: &str,
-        value: &serde_json::Value,
-    ) -> Result<(), ExportError> {
+    pub(super) fn write_json(&mut self, name: &str, value: &serde_json::Value) -> Result<()> {
         self.write(name, |out| writeln!(out, "{value:#}"))
     }
 
@@ -79,21 +76,19 @@ impl Folder {
         self.bytes
     }
 
-    pub(super) fn finish(self) -> Result<PathBuf, ExportError> {
-        self.whole.finish().map_err(ExportError::io(&self.target))?;
+    pub(super) fn finish(self) -> Result<PathBuf> {
+        self.whole.finish().map_err(PackError::writing(&self.target))?;
         Ok(self.target)
     }
 }
 
 /// The card beside a model, `NAME.md` for `NAME.safetensors`: its sections, with the words of their
 /// links alone, which would lead nowhere from the exported folder. `None` if there is no card.
-pub(super) fn read_card(model: &Path) -> Result<Option<String>, ExportError> {
+pub(super) fn read_card(model: &Path) -> Result<Option<String>> {
     let path = model.with_extension("md");
     let card = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        read => {
-            read.map_err(|error| ExportError::Options(format!("{}: {error}", path.display())))?
-        }
+        read => read.map_err(|error| PackError::Options(format!("{}: {error}", path.display())))?,
     };
     let mut rest =
         card.split_once("\n").filter(|_| card.starts_with("# ")).map_or(&*card, |(_, rest)| rest);

@@ -8,15 +8,16 @@
 mod folder;
 mod rules;
 
-use std::path::{Path, PathBuf};
-use std::{fmt, io};
+use std::fmt;
+use std::path::PathBuf;
 
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
-use cognate::model::{Frequency, Model, ModelError, OpenOptions, Unknown};
+use cognate::model::{Frequency, Model, OpenOptions, Unknown};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::Result;
 use crate::export::folder::{Folder, Layout};
 use crate::export::rules::{Entries, Rules};
 
@@ -90,7 +91,7 @@ impl fmt::Display for Exported {
     }
 }
 
-pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
+pub fn export(options: &ExportOptions) -> Result<Exported> {
     let model = Model::open(&options.model, &OpenOptions::default())?;
     let entries = Entries::new(&model, options.inflections);
     let rules = Rules::new(model.normalisation());
@@ -182,22 +183,6 @@ fn sentence_transformers_config(options: &ExportOptions) -> serde_json::Value {
         "normalize": options.normalize,
         "max_length": null,
     })
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error("{0}")]
-    Options(String),
-    #[error("cannot write {}: {source}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-}
-
-impl ExportError {
-    fn io(path: &Path) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Io { path: path.to_owned(), source }
-    }
 }
 
 /// Sections that belong to word look-up, not to a method.

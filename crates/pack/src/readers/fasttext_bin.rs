@@ -22,7 +22,7 @@ use std::path::Path;
 use cognate::model::subword::NGrams;
 
 use super::positioned::{Scan, Source};
-use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader};
+use super::{Budget, Info, Mark, Opened, Place, Result, Subword, VectorReader};
 
 const MAGIC: i32 = 793_712_314;
 
@@ -56,11 +56,11 @@ pub struct FastTextReader {
 
 impl FastTextReader {
     /// Opens a model and checks everything but the numbers in its matrices.
-    pub fn open(path: &Path, budget: Budget) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, budget: Budget) -> Result<Self> {
         Self::over(Source::open(path)?, budget)
     }
 
-    pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
+    pub fn over(source: Source, budget: Budget) -> Result<Self> {
         let mut scan = Scan::new(source);
         let arguments = Arguments::read(&mut scan, budget)?;
         let entries = read_head(&mut scan, budget)?;
@@ -96,10 +96,7 @@ impl FastTextReader {
 
     /// The index of a bucket's row, which follows those of the words; `None` if it was pruned.
     fn ngram_row(&self, bucket: u64) -> Option<u64> {
-        match &self.kept {
-            None => Some(bucket),
-            Some(kept) => kept.row(bucket),
-        }
+        self.kept.as_ref().map_or_else(|| Some(bucket), |kept| kept.row(bucket))
     }
 }
 
@@ -130,7 +127,7 @@ impl VectorReader for FastTextReader {
         Some(self.words)
     }
 
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool> {
         if self.next_word == self.words {
             return Ok(false);
         }
@@ -164,7 +161,7 @@ impl VectorReader for FastTextReader {
         Place::Byte(self.place)
     }
 
-    fn digest(&mut self) -> Result<String, ReadError> {
+    fn digest(&mut self) -> Result<String> {
         self.scan.source().digest()
     }
 
@@ -187,7 +184,7 @@ impl VectorReader for FastTextReader {
         kept.map(|kept| kept.buckets.as_slice())
     }
 
-    fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool> {
         if self.ngrams.is_none() || self.next_bucket == self.ngram_rows {
             return Ok(false);
         }
@@ -217,7 +214,7 @@ struct Entries {
 }
 
 /// Reads the numbers before the dictionary and checks them against the remaining size.
-fn read_head(scan: &mut Scan, budget: Budget) -> Result<Entries, ReadError> {
+fn read_head(scan: &mut Scan, budget: Budget) -> Result<Entries> {
     let at = scan.position();
     let entries = argument(scan, "the number of dictionary entries", 0, i32::MAX)?;
     let words = argument(scan, "the number of words", 0, i32::MAX)?;
@@ -259,7 +256,7 @@ fn read_head(scan: &mut Scan, budget: Budget) -> Result<Entries, ReadError> {
 }
 
 /// Walks over the dictionary once, so that an error in it is reported before hours of packing.
-fn check_entries(scan: &mut Scan, entries: Entries, budget: Budget) -> Result<(), ReadError> {
+fn check_entries(scan: &mut Scan, entries: Entries, budget: Budget) -> Result<()> {
     let mut word = Vec::new();
     for index in 0..entries.words + entries.labels {
         scan.terminated_word(&mut word, budget.word_bytes)?;
@@ -282,7 +279,7 @@ fn check_entries(scan: &mut Scan, entries: Entries, budget: Budget) -> Result<()
 
 /// Reads the kept n-grams: for each its bucket and its row (counted after the words), sorted by
 /// bucket.
-fn read_kept(scan: &mut Scan, count: u64, buckets: u64) -> Result<Vec<(u32, u32)>, ReadError> {
+fn read_kept(scan: &mut Scan, count: u64, buckets: u64) -> Result<Vec<(u32, u32)>> {
     let begin = scan.position();
     // The size of the pairs was checked against the file.
     let mut kept = Vec::new();
@@ -325,7 +322,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn read(scan: &mut Scan, budget: Budget) -> Result<Self, ReadError> {
+    fn read(scan: &mut Scan, budget: Budget) -> Result<Self> {
         let magic = scan.i32("the magic number")?;
         if magic != MAGIC {
             return Err(scan.source().unsupported(format!(
@@ -376,7 +373,7 @@ impl Arguments {
     }
 }
 
-fn argument(scan: &mut Scan, name: &str, least: i32, most: i32) -> Result<u32, ReadError> {
+fn argument(scan: &mut Scan, name: &str, least: i32, most: i32) -> Result<u32> {
     let at = scan.position();
     let value = scan.i32(name)?;
     if (least..=most).contains(&value) {
@@ -410,7 +407,7 @@ struct Quantiser {
 
 impl Matrix {
     /// Checks the shape and size of the input matrix, of floats or codes, and skips it.
-    fn input(scan: &mut Scan, rows: u64, dims: usize) -> Result<Self, ReadError> {
+    fn input(scan: &mut Scan, rows: u64, dims: usize) -> Result<Self> {
         if flag(scan, "whether the input is quantised")? {
             return Ok(Self::Quantised(Quantised::read(scan, rows, dims)?));
         }
@@ -430,13 +427,7 @@ impl Matrix {
     }
 
     /// Reads a row; `bytes` is a reusable buffer.
-    fn row(
-        &self,
-        source: &Source,
-        row: u64,
-        bytes: &mut Vec<u8>,
-        out: &mut [f32],
-    ) -> Result<(), ReadError> {
+    fn row(&self, source: &Source, row: u64, bytes: &mut Vec<u8>, out: &mut [f32]) -> Result<()> {
         let at = self.row_at(row);
         let rows = match self {
             Self::Floats { .. } => return source.floats_at(at, bytes, out),
@@ -456,7 +447,7 @@ impl Matrix {
 }
 
 impl Quantised {
-    fn read(scan: &mut Scan, rows: u64, dims: usize) -> Result<Self, ReadError> {
+    fn read(scan: &mut Scan, rows: u64, dims: usize) -> Result<Self> {
         let with_lengths = flag(scan, "whether lengths are quantised")?;
         shape(scan, rows, dims)?;
         let at = scan.position();
@@ -487,7 +478,7 @@ impl Quantised {
 }
 
 impl Quantiser {
-    fn read(scan: &mut Scan, dims: usize) -> Result<Self, ReadError> {
+    fn read(scan: &mut Scan, dims: usize) -> Result<Self> {
         let at = scan.position();
         let mut number = |what| scan.i32(what).map(|number| usize::try_from(number).unwrap_or(0));
         let found = [
@@ -538,7 +529,7 @@ impl Quantiser {
 }
 
 /// Reads a shape, which must equal the given shape, and returns the offset after it.
-fn shape(scan: &mut Scan, rows: u64, dims: usize) -> Result<(u64, (i64, i64)), ReadError> {
+fn shape(scan: &mut Scan, rows: u64, dims: usize) -> Result<(u64, (i64, i64))> {
     let at = scan.position();
     let shape = (scan.i64("rows")?, scan.i64("columns")?);
     if (u64::try_from(shape.0), usize::try_from(shape.1)) == (Ok(rows), Ok(dims)) {
@@ -553,7 +544,7 @@ fn shape(scan: &mut Scan, rows: u64, dims: usize) -> Result<(u64, (i64, i64)), R
 }
 
 /// The output matrix is not read, but a file that ends within it is incomplete.
-fn check_output(scan: &mut Scan) -> Result<(), ReadError> {
+fn check_output(scan: &mut Scan) -> Result<()> {
     if flag(scan, "whether the output is quantised")? {
         return Ok(());
     }
@@ -562,7 +553,7 @@ fn check_output(scan: &mut Scan) -> Result<(), ReadError> {
     step_over_matrix(scan, at, shape)
 }
 
-fn flag(scan: &mut Scan, what: &str) -> Result<bool, ReadError> {
+fn flag(scan: &mut Scan, what: &str) -> Result<bool> {
     let at = scan.position();
     match scan.array(what)? {
         [0] => Ok(false),
@@ -573,7 +564,7 @@ fn flag(scan: &mut Scan, what: &str) -> Result<bool, ReadError> {
     }
 }
 
-fn step_over_matrix(scan: &mut Scan, at: u64, shape: (i64, i64)) -> Result<(), ReadError> {
+fn step_over_matrix(scan: &mut Scan, at: u64, shape: (i64, i64)) -> Result<()> {
     let bytes = u64::try_from(shape.0)
         .ok()
         .zip(u64::try_from(shape.1).ok())

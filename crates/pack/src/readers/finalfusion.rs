@@ -23,7 +23,7 @@ use std::path::Path;
 use cognate::model::subword::NGrams;
 
 use super::positioned::{Scan, Source};
-use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader};
+use super::{Budget, Info, Mark, Opened, Place, Result, Subword, VectorReader};
 
 pub(crate) const INFO: Info =
     Info { name: "finalfusion", mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC)) };
@@ -48,11 +48,11 @@ pub struct FinalfusionReader {
 
 impl FinalfusionReader {
     /// Opens a file and checks everything but the numbers in its matrix.
-    pub(crate) fn open(path: &Path, budget: Budget) -> Result<Self, ReadError> {
+    pub(crate) fn open(path: &Path, budget: Budget) -> Result<Self> {
         Self::over(Source::open(path)?, budget)
     }
 
-    pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
+    pub fn over(source: Source, budget: Budget) -> Result<Self> {
         let mut scan = Scan::new(source);
         let mut chunks = Chunks::read_header(&mut scan)?;
         while scan.left() > 0 {
@@ -103,7 +103,7 @@ impl VectorReader for FinalfusionReader {
         Some(self.vocabulary.words)
     }
 
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool> {
         if self.next_word == self.vocabulary.words {
             return Ok(false);
         }
@@ -127,7 +127,7 @@ impl VectorReader for FinalfusionReader {
         Place::Byte(self.place)
     }
 
-    fn digest(&mut self) -> Result<String, ReadError> {
+    fn digest(&mut self) -> Result<String> {
         self.scan.source().digest()
     }
 
@@ -147,7 +147,7 @@ impl VectorReader for FinalfusionReader {
     }
 
     /// Rows of n-grams keep their length in the file; norms exist only for words.
-    fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool> {
         if self.next_bucket == self.buckets() {
             return Ok(false);
         }
@@ -205,7 +205,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn read_header(scan: &mut Scan) -> Result<Self, ReadError> {
+    fn read_header(scan: &mut Scan) -> Result<Self> {
         let magic = scan.array::<4>("the magic bytes")?;
         if magic != MAGIC {
             let problem = format!("expected `FiFu`, found `{}`", magic.escape_ascii());
@@ -229,7 +229,7 @@ impl Chunks {
         Ok(Self { promised, ..Self::default() })
     }
 
-    fn read_next(&mut self, scan: &mut Scan, budget: Budget) -> Result<(), ReadError> {
+    fn read_next(&mut self, scan: &mut Scan, budget: Budget) -> Result<()> {
         let chunk = scan.position();
         let kind = scan.u32("a chunk's identifier")?;
         let length = scan.u64("a chunk's length")?;
@@ -273,7 +273,7 @@ impl Chunks {
         Ok(())
     }
 
-    fn complete(self, scan: &Scan) -> Result<(Vocabulary, Matrix, Option<u64>), ReadError> {
+    fn complete(self, scan: &Scan) -> Result<(Vocabulary, Matrix, Option<u64>)> {
         let missing =
             |what: &str| scan.source().malformed(scan.position(), format!("found no {what}"));
         // Only this reveals a file cut off between two chunks. Chunks that the header does not list
@@ -319,7 +319,7 @@ fn read_vocabulary(
     chunk: u64,
     end: u64,
     budget: Budget,
-) -> Result<Vocabulary, ReadError> {
+) -> Result<Vocabulary> {
     let words = scan.u64("the number of words")?;
     if words > budget.words {
         let problem = format!("{words} words, at most {} are taken", budget.words);
@@ -359,7 +359,7 @@ fn read_vocabulary(
     Ok(Vocabulary { chunk, begin, words, parts })
 }
 
-fn read_matrix(scan: &mut Scan, chunk: u64, end: u64, budget: Budget) -> Result<Matrix, ReadError> {
+fn read_matrix(scan: &mut Scan, chunk: u64, end: u64, budget: Budget) -> Result<Matrix> {
     let rows = scan.u64("the number of rows")?;
     let columns = scan.u32("the number of columns")?;
     let dims = columns as usize;
@@ -372,7 +372,7 @@ fn read_matrix(scan: &mut Scan, chunk: u64, end: u64, budget: Budget) -> Result<
     Ok(Matrix { chunk, begin, rows, dims })
 }
 
-fn read_norms(scan: &mut Scan, chunk: u64, end: u64) -> Result<Norms, ReadError> {
+fn read_norms(scan: &mut Scan, chunk: u64, end: u64) -> Result<Norms> {
     let count = scan.u64("the number of norms")?;
     let begin = floats_begin(scan)?;
     check_floats(scan, chunk, begin, Some(count), end)?;
@@ -381,7 +381,7 @@ fn read_norms(scan: &mut Scan, chunk: u64, end: u64) -> Result<Norms, ReadError>
 
 /// Reads the number type and returns the offset of the numbers after the padding: at least one byte
 /// of it, and four if the position is already divisible by four.
-fn floats_begin(scan: &mut Scan) -> Result<u64, ReadError> {
+fn floats_begin(scan: &mut Scan) -> Result<u64> {
     let at = scan.position();
     let kind = scan.u32("the type of numbers")?;
     if kind != F32 {
@@ -392,13 +392,7 @@ fn floats_begin(scan: &mut Scan) -> Result<u64, ReadError> {
     Ok(position + 4 - position % 4)
 }
 
-fn check_floats(
-    scan: &Scan,
-    chunk: u64,
-    begin: u64,
-    floats: Option<u64>,
-    end: u64,
-) -> Result<(), ReadError> {
+fn check_floats(scan: &Scan, chunk: u64, begin: u64, floats: Option<u64>, end: u64) -> Result<()> {
     let found = floats.and_then(|floats| floats.checked_mul(4)?.checked_add(begin));
     if found == Some(end) {
         return Ok(());

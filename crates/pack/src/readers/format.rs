@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::input::Input;
 use super::text::{HEADER_BYTES, count_numbers, is_header, line_bytes};
-use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, ReadError, Source};
+use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, Result, Source};
 
 impl Format {
     pub fn name(self) -> &'static str {
@@ -45,7 +45,7 @@ pub fn open(source: &Source) -> Opened {
     }
 }
 
-pub(crate) fn detect(path: &Path) -> Result<Format, ReadError> {
+pub(crate) fn detect(path: &Path) -> Result<Format> {
     if path.is_dir()
         && let Some(format) = marked(|mark| matches!(mark, Mark::Folder))
     {
@@ -55,7 +55,7 @@ pub(crate) fn detect(path: &Path) -> Result<Format, ReadError> {
 }
 
 /// Recognises the format by the first bytes; only if they are ambiguous, by lines and name.
-pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
+pub fn recognise(input: &mut Input) -> Result<Format> {
     let size = input.bytes_left();
     let first = input.peek(FIRST_BYTES)?;
     let by_bytes = |mark: &Mark| matches!(mark, Mark::Bytes(is) if is(first, size));
@@ -89,7 +89,7 @@ fn marked(is: impl Fn(&Mark) -> bool) -> Option<Format> {
 }
 
 impl Lines {
-    fn new(input: &mut Input) -> Result<Self, ReadError> {
+    fn new(input: &mut Input) -> Result<Self> {
         input.skip_byte_order_mark()?;
         let header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
         if header {
@@ -99,7 +99,7 @@ impl Lines {
     }
 }
 
-fn is_row(input: &mut Input) -> Result<bool, ReadError> {
+fn is_row(input: &mut Input) -> Result<bool> {
     let limit = line_bytes(Budget::DEFAULT.dims, Budget::DEFAULT);
     Ok(input.peek_line(limit)?.is_some_and(|line| count_numbers(line) > 0))
 }
@@ -118,7 +118,7 @@ mod tests {
     use crate::readers::tests::{all, row, says};
     use crate::readers::{Format, ReadError};
 
-    fn recognised(name: &str, bytes: &[u8]) -> Result<Format, ReadError> {
+    fn recognised(name: &str, bytes: &[u8]) -> Result<Format> {
         recognise(&mut Input::from_bytes(name, bytes.to_vec()).unwrap())
     }
 

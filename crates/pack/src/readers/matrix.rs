@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 
 use super::input::Input;
-use super::{Budget, Place, ReadError, VectorReader};
+use super::{Budget, Place, ReadError, Result, VectorReader};
 
 /// Encoding of a number; all are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,12 +69,7 @@ pub struct MatrixReader {
 
 impl MatrixReader {
     /// `input` stands at the first number and contains the whole matrix; `words` has a word a line.
-    pub fn new(
-        input: Input,
-        mut words: Input,
-        shape: Shape,
-        budget: Budget,
-    ) -> Result<Self, ReadError> {
+    pub fn new(input: Input, mut words: Input, shape: Shape, budget: Budget) -> Result<Self> {
         if shape.dims == 0 {
             return Err(input.malformed(Place::Byte(0), "its rows have 0 numbers"));
         }
@@ -88,7 +83,7 @@ impl MatrixReader {
         Ok(Self { input, words, number, rows, dims, row_bytes, word_bytes, read: 0 })
     }
 
-    fn next_word(&mut self, word: &mut Vec<u8>) -> Result<bool, ReadError> {
+    fn next_word(&mut self, word: &mut Vec<u8>) -> Result<bool> {
         let line = self.words.read_line_bounded(self.word_bytes)?;
         line.inspect(|line| word.extend_from_slice(line));
         Ok(line.is_some())
@@ -112,7 +107,7 @@ impl VectorReader for MatrixReader {
         Some(self.rows)
     }
 
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool> {
         word.clear();
         let more_words = self.next_word(word)?;
         if self.read == self.rows {
@@ -135,7 +130,7 @@ impl VectorReader for MatrixReader {
         Place::Row(self.read.saturating_sub(1))
     }
 
-    fn digest(&mut self) -> Result<String, ReadError> {
+    fn digest(&mut self) -> Result<String> {
         self.input.digest()
     }
 

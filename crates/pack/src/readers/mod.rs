@@ -42,7 +42,7 @@ use std::path::PathBuf;
 
 use cognate::model::format::Limits;
 pub use cognate::model::unlisted::SubwordRule as Subword;
-pub use cognate_files::{Place, ReadError, input};
+pub use cognate_files::{Place, ReadError, Result, input};
 
 formats! {
     Word2VecText => text(WORD2VEC, open),
@@ -91,7 +91,7 @@ impl Source {
         [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
     }
 
-    pub(super) fn words(&self) -> Result<input::Input, ReadError> {
+    pub(super) fn words(&self) -> Result<input::Input> {
         if let Some(vocabulary) = &self.vocabulary {
             return input::Input::open(vocabulary);
         }
@@ -136,7 +136,7 @@ pub(crate) struct Lines {
     pub rows: bool,
 }
 
-pub(crate) type Opened = Result<Box<dyn VectorReader>, ReadError>;
+pub(crate) type Opened = Result<Box<dyn VectorReader>>;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
@@ -161,14 +161,14 @@ pub trait VectorReader {
 
     /// Reads the next row into `word` (raw bytes, cleared first) and `row` (of length `dims()`).
     /// Returns `false` at the end of the input. Values are returned unchanged, NaN included.
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError>;
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool>;
 
     /// Where the row last read began.
     fn place(&self) -> Place;
 
     /// BLAKE3 of the file with the rows, in hexadecimal. Reads the file to its end, so no row can
     /// be read afterwards.
-    fn digest(&mut self) -> Result<String, ReadError>;
+    fn digest(&mut self) -> Result<String>;
 
     /// Bytes consumed and in total, for the progress bar.
     fn progress(&self) -> (u64, u64);
@@ -193,7 +193,7 @@ pub trait VectorReader {
     }
 
     /// Reads the next row of the n-gram bucket table, after all words; `false` at its end.
-    fn next_bucket(&mut self, _row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_bucket(&mut self, _row: &mut [f32]) -> Result<bool> {
         Ok(false)
     }
 }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use cognate_files::input::shown;
 
-use super::{Info, Mark, Opened, ReadError, STATIC_FOLDER, Source};
+use super::{Info, Mark, Opened, ReadError, Result, STATIC_FOLDER, Source};
 
 pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
 
@@ -36,7 +36,7 @@ const NEEDED: [&str; 2] = ["tokenizer.json", "model.safetensors"];
 const NAMED: usize = 5;
 
 /// Refuses a folder of something else, and says what is in it.
-fn check_folder(folder: &Path) -> Result<(), ReadError> {
+fn check_folder(folder: &Path) -> Result<()> {
     let places = [folder.to_owned(), folder.join(STATIC_FOLDER)];
     let has_all = |place: &PathBuf| NEEDED.iter().all(|name| place.join(name).exists());
     if !folder.is_dir() || places.iter().any(has_all) {

@@ -6,7 +6,7 @@
 
 use super::input::{Input, shown};
 use super::matrix::{MatrixReader, Number, Shape};
-use super::{Info, Mark, Opened, Place, ReadError, Source};
+use super::{Info, Mark, Opened, Place, Result, Source};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -22,7 +22,7 @@ pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(MatrixReader::new(input, source.words()?, shape, source.budget)?))
 }
 
-pub fn find_matrix(input: &mut Input) -> Result<Shape, ReadError> {
+pub fn find_matrix(input: &mut Input) -> Result<Shape> {
     if input.peek(4)? == b"PK\x03\x04" {
         return Err(input.unsupported(
             "a .npz or zip archive; unpack it, or store the array alone with numpy.save",

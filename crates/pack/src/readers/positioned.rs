@@ -9,7 +9,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{Place, ReadError};
+use super::{Place, ReadError, Result};
 
 #[derive(Debug)]
 pub struct Source {
@@ -46,7 +46,7 @@ enum Bytes {
 impl Source {
     /// Opens a regular file. Pipes are refused: they have no positions, and opening one would
     /// block.
-    pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let io = |source| ReadError::Io { path: path.to_owned(), source };
         let regular = std::fs::metadata(path).map_err(io)?.is_file();
         if !regular {
@@ -74,7 +74,7 @@ impl Source {
         self.len
     }
 
-    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         match &self.bytes {
             Bytes::File(file) => file.read_exact_at(out, offset).map_err(|source| {
                 if source.kind() == std::io::ErrorKind::UnexpectedEof {
@@ -95,7 +95,7 @@ impl Source {
         Ok(())
     }
 
-    pub(crate) fn digest(&self) -> Result<String, ReadError> {
+    pub(crate) fn digest(&self) -> Result<String> {
         let mut bytes = vec![0; BUFFER_BYTES as usize];
         loop {
             let begin = self.digested.borrow().bytes;
@@ -114,7 +114,7 @@ impl Source {
         offset: u64,
         bytes: &mut Vec<u8>,
         row: &mut [f32],
-    ) -> Result<(), ReadError> {
+    ) -> Result<()> {
         bytes.resize(row.len() * 4, 0);
         self.read_at(offset, bytes)?;
         for (value, bytes) in row.iter_mut().zip(bytes.as_chunks::<4>().0) {
@@ -176,35 +176,30 @@ impl Scan {
         self.buffered_to = offset;
     }
 
-    pub(crate) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
+    pub(crate) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut out = [0; N];
         self.exact(&mut out, what)?;
         Ok(out)
     }
 
-    pub(crate) fn u32(&mut self, what: &str) -> Result<u32, ReadError> {
+    pub(crate) fn u32(&mut self, what: &str) -> Result<u32> {
         self.array(what).map(u32::from_le_bytes)
     }
 
-    pub(crate) fn i32(&mut self, what: &str) -> Result<i32, ReadError> {
+    pub(crate) fn i32(&mut self, what: &str) -> Result<i32> {
         self.array(what).map(i32::from_le_bytes)
     }
 
-    pub(crate) fn u64(&mut self, what: &str) -> Result<u64, ReadError> {
+    pub(crate) fn u64(&mut self, what: &str) -> Result<u64> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    pub(crate) fn i64(&mut self, what: &str) -> Result<i64, ReadError> {
+    pub(crate) fn i64(&mut self, what: &str) -> Result<i64> {
         self.array(what).map(i64::from_le_bytes)
     }
 
     /// Reads `len` bytes, at most `most`, into `word`.
-    pub(crate) fn counted_word(
-        &mut self,
-        word: &mut Vec<u8>,
-        len: u32,
-        most: usize,
-    ) -> Result<(), ReadError> {
+    pub(crate) fn counted_word(&mut self, word: &mut Vec<u8>, len: u32, most: usize) -> Result<()> {
         let len = len as usize;
         if len > most {
             let problem = format!("expected a word of at most {most} bytes, found {len}");
@@ -217,11 +212,7 @@ impl Scan {
 
     /// Reads at most `most` bytes into `word`, up to a zero byte, which is consumed but not
     /// included.
-    pub(crate) fn terminated_word(
-        &mut self,
-        word: &mut Vec<u8>,
-        most: usize,
-    ) -> Result<(), ReadError> {
+    pub(crate) fn terminated_word(&mut self, word: &mut Vec<u8>, most: usize) -> Result<()> {
         let begin = self.position();
         word.clear();
         loop {
@@ -244,7 +235,7 @@ impl Scan {
         }
     }
 
-    fn exact(&mut self, out: &mut [u8], what: &str) -> Result<(), ReadError> {
+    fn exact(&mut self, out: &mut [u8], what: &str) -> Result<()> {
         if self.left() < out.len() as u64 {
             return Err(self.source.ends_early(self.position(), what, out.len() as u64));
         }
@@ -268,7 +259,7 @@ impl Scan {
     }
 
     /// Fills the buffer if it is empty and the source is not at its end.
-    fn refill(&mut self) -> Result<(), ReadError> {
+    fn refill(&mut self) -> Result<()> {
         if !self.waiting().is_empty() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::input::{Input, shown};
 use super::matrix::{MatrixReader, Number, Shape};
-use super::{Info, Mark, Opened, Place, ReadError, Source};
+use super::{Info, Mark, Opened, Place, Result, Source};
 
 /// Maximum bytes of a header, as in the format's own library.
 const HEADER_BYTES: u64 = 100_000_000;
@@ -38,7 +38,7 @@ pub(super) fn open(source: &Source) -> Opened {
 /// Reads the header and checks it against the file's size; `input` then stands at the first number
 /// of the matrix called `tensor`, or if no name is given of `vectors`, of `embeddings`, or of the
 /// only matrix in the file.
-pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape, ReadError> {
+pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape> {
     if let Some(packing) = input.packing() {
         return Err(input.unsupported(format!("packed with {packing}; unpack it first")));
     }
@@ -64,7 +64,7 @@ pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape, Rea
     Ok(shape)
 }
 
-fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header, ReadError> {
+fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header> {
     let length = match input.read_exact(8, "the header's length")?.as_chunks().0 {
         [bytes] => u64::from_le_bytes(*bytes),
         _ => 0,

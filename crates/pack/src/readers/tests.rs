@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::input::Input;
-use super::{Format, Opened, ReadError, Source};
+use super::{Format, Opened, Result, Source};
 use crate::readers::format::{detect, open};
 
 pub(super) type Row = (String, Vec<f32>);
@@ -12,7 +12,7 @@ pub(super) fn bytes(bytes: impl AsRef<[u8]>) -> Input {
     Input::from_bytes("memory", bytes.as_ref().to_vec()).unwrap()
 }
 
-pub(super) fn all(reader: Opened) -> Result<Vec<Row>, ReadError> {
+pub(super) fn all(reader: Opened) -> Result<Vec<Row>> {
     let mut reader = reader?;
     let (mut word, mut row) = (Vec::new(), vec![0.0; reader.dims()]);
     let mut rows = Vec::new();

@@ -2,7 +2,7 @@
 //! format's name, so the first line decides which reader is used.
 
 use super::input::{Input, shown};
-use super::{Budget, Info, Mark, Opened, Place, ReadError, Source, VectorReader};
+use super::{Budget, Info, Mark, Opened, Place, Result, Source, VectorReader};
 
 pub struct TextReader {
     input: Input,
@@ -16,7 +16,7 @@ pub struct TextReader {
 }
 
 impl TextReader {
-    pub fn new(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
+    pub fn new(mut input: Input, budget: Budget) -> Result<Self> {
         input.skip_byte_order_mark()?;
         if input.peek_line(HEADER_BYTES)?.is_some_and(is_header) {
             // A word may be empty, but every number has a separator before it.
@@ -45,7 +45,7 @@ impl TextReader {
     }
 
     /// Compares the number of numbers in the second row with that of the first.
-    fn check_first_row(&mut self) -> Result<(), ReadError> {
+    fn check_first_row(&mut self) -> Result<()> {
         let Some(part) = self.before_numbers.take() else { return Ok(()) };
         let (dims, limit) = (self.dims, line_bytes(self.budget.dims, self.budget));
         let next = self.input.peek_line(limit)?.map_or(0, count_numbers);
@@ -59,7 +59,7 @@ impl TextReader {
         Err(self.input.malformed(Place::Line(1), problem))
     }
 
-    fn finish(&self) -> Result<bool, ReadError> {
+    fn finish(&self) -> Result<bool> {
         let read = self.read;
         let Some(promised) = self.promised.filter(|&promised| promised != read) else {
             return Ok(false);
@@ -81,7 +81,7 @@ impl VectorReader for TextReader {
         self.promised.filter(|_| self.input.packing().is_none())
     }
 
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool> {
         if self.read == 1 {
             self.check_first_row()?;
         }
@@ -116,7 +116,7 @@ impl VectorReader for TextReader {
         Place::Line(self.input.lines())
     }
 
-    fn digest(&mut self) -> Result<String, ReadError> {
+    fn digest(&mut self) -> Result<String> {
         self.input.digest()
     }
 
@@ -254,7 +254,7 @@ impl Header {
         input: &mut Input,
         budget: Budget,
         row_bytes: fn(u64) -> Option<u64>,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self> {
         let parsed = match input.read_line_bounded(HEADER_BYTES)? {
             None => Err("the file is empty; expected a header `rows dims`".into()),
             Some(line) => Self::parse(line),
@@ -291,7 +291,7 @@ impl Header {
 }
 
 impl Budget {
-    pub(super) fn admit_rows(self, rows: u64, input: &Input) -> Result<u64, ReadError> {
+    pub(super) fn admit_rows(self, rows: u64, input: &Input) -> Result<u64> {
         if rows <= self.words {
             return Ok(rows);
         }
@@ -300,7 +300,7 @@ impl Budget {
     }
 
     /// Returns `dims` if rows of that length are accepted.
-    pub(super) fn admit_dims(self, dims: u64, input: &Input) -> Result<usize, ReadError> {
+    pub(super) fn admit_dims(self, dims: u64, input: &Input) -> Result<usize> {
         match usize::try_from(dims) {
             Ok(dims) if dims <= self.dims => Ok(dims),
             _ => {

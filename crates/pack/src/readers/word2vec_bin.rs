@@ -7,7 +7,7 @@
 
 use super::input::Input;
 use super::text::Header;
-use super::{Budget, Info, Mark, Opened, Place, ReadError, Source, VectorReader};
+use super::{Budget, Info, Mark, Opened, Place, Result, Source, VectorReader};
 
 const NUMBER_BYTES: u64 = 4;
 
@@ -28,7 +28,7 @@ pub struct Word2VecBinReader {
 }
 
 impl Word2VecBinReader {
-    pub fn new(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
+    pub fn new(mut input: Input, budget: Budget) -> Result<Self> {
         // Minimum word: one byte and the space after it.
         let shortest = |dims: u64| dims.checked_mul(NUMBER_BYTES)?.checked_add(2);
         let header = Header::read(&mut input, budget, shortest)?;
@@ -38,7 +38,7 @@ impl Word2VecBinReader {
     }
 
     /// The error for anything but a line break after the last row.
-    fn finish(&mut self) -> Result<bool, ReadError> {
+    fn finish(&mut self) -> Result<bool> {
         self.input.skip_prefix(b"\n")?;
         if self.input.peek(1)?.is_empty() {
             return Ok(false);
@@ -60,7 +60,7 @@ impl VectorReader for Word2VecBinReader {
         self.input.packing().is_none().then_some(self.header.rows)
     }
 
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool> {
         word.clear();
         if self.read == self.header.rows {
             return self.finish();
@@ -88,7 +88,7 @@ impl VectorReader for Word2VecBinReader {
         Place::Byte(self.began)
     }
 
-    fn digest(&mut self) -> Result<String, ReadError> {
+    fn digest(&mut self) -> Result<String> {
         self.input.digest()
     }
 

@@ -8,7 +8,7 @@ use cognate::model::{Frequency, Model};
 use cognate::text::{Bylines, Normalisation};
 use cognate::{Engine, Query};
 use cognate_pack::counts::Documents;
-use cognate_pack::fit::{FitError, FitOptions, fit};
+use cognate_pack::fit::{FitOptions, fit};
 use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate_pack::readers::Source;
 use cognate_pack::transform::Changes;
@@ -107,8 +107,8 @@ fn a_list_that_cannot_be_understood_is_refused_and_nothing_is_written() {
         polarity: polarity.clone(),
         ..FitOptions::default()
     };
-    assert!(matches!(fit(&asked(output)), Err(FitError::Unfittable(_))));
-    assert!(matches!(fit(&asked(list)), Err(FitError::Options(_))), "the list is not overwritten");
+    assert!(matches!(fit(&asked(output)), Err(PackError::Unfittable(_))));
+    assert!(matches!(fit(&asked(list)), Err(PackError::Options(_))), "the list is not overwritten");
 }
 
 #[test]

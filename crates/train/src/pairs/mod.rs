@@ -18,27 +18,16 @@ use std::path::{Path, PathBuf};
 use cognate::model::disk;
 use cognate::model::disk::LocalDisk;
 use cognate::model::writer::{Target, clash, directory_of};
-use cognate_files::ReadError;
 use cognate_files::records::Format;
 use cognate_files::written::Written;
 pub use passages::{Lengths, TextMade, TextOptions, from_text};
 use serde::Serialize;
 pub use tweets::{Columns, Filter, Rejections, Texts, TweetOptions, TweetsMade, from_tweets};
 
+use crate::{Result, TrainError};
+
 /// Maximum bytes of a written text. `cognate eval pairs` and the service accept as many characters.
 const TEXT_BYTES: usize = 8192;
-
-#[derive(Debug, thiserror::Error)]
-pub enum PairsError {
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    #[error("{0}")]
-    Options(String),
-    #[error("{0}")]
-    TooLittle(String),
-    #[error("cannot write {}: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
@@ -73,10 +62,10 @@ struct Output {
 }
 
 impl Output {
-    fn create(path: &Path, inputs: &[PathBuf]) -> Result<Self, PairsError> {
-        Format::Tsv.only(path).map_err(PairsError::Options)?;
+    fn create(path: &Path, inputs: &[PathBuf]) -> Result<Self> {
+        Format::Tsv.only(path).map_err(TrainError::Options)?;
         if let Some(problem) = clash(&[("-o", path)], inputs.iter().map(PathBuf::as_path)) {
-            return Err(PairsError::Options(problem));
+            return Err(TrainError::Options(problem));
         }
         let target = Target::follow(path).map_err(failed(path))?;
         let file = disk::nameless(directory_of(&target.path)).map_err(failed(path))?;
@@ -87,7 +76,7 @@ impl Output {
         Ok(output)
     }
 
-    fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<(), PairsError> {
+    fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<()> {
         let (label, count) = match label {
             Label::Related => ("1\t", &mut self.written.related),
             Label::NonRelated => ("0\t", &mut self.written.non_related),
@@ -103,7 +92,7 @@ impl Output {
         Ok(())
     }
 
-    fn finish(self) -> Result<Rows, PairsError> {
+    fn finish(self) -> Result<Rows> {
         let Self { mut written, target, sink } = self;
         let failed = failed(&written.path);
         let moved = sink.into_file().and_then(|mut rows| {
@@ -115,12 +104,12 @@ impl Output {
         Ok(written)
     }
 
-    fn write(&mut self, part: &str) -> Result<(), PairsError> {
+    fn write(&mut self, part: &str) -> Result<()> {
         self.sink.write_all(part.as_bytes()).map_err(failed(&self.written.path))
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> PairsError {
+fn failed(path: &Path) -> impl Fn(io::Error) -> TrainError {
     let path = path.to_owned();
-    move |source| PairsError::Write { path: path.clone(), source }
+    move |source| TrainError::Write { path: path.clone(), source }
 }

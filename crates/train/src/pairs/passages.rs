@@ -18,7 +18,8 @@ use cognate_kernels::random::Random;
 use serde::Serialize;
 
 use crate::pairs::pool::Pool;
-use crate::pairs::{Label, Output, PairsError, Rows, TEXT_BYTES};
+use crate::pairs::{Label, Output, Rows, TEXT_BYTES};
+use crate::{Result, TrainError};
 
 #[derive(Debug, Clone)]
 pub struct TextOptions {
@@ -70,7 +71,7 @@ impl std::fmt::Display for TextMade {
     }
 }
 
-pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
+pub fn from_text(options: &TextOptions) -> Result<TextMade> {
     let mut maker = Maker {
         related: options.rows.map_or(u64::MAX, |rows| rows / 2),
         rules: &options.normalisation,
@@ -101,7 +102,7 @@ struct Maker<'o> {
 }
 
 impl Maker<'_> {
-    fn read(&mut self, path: &Path) -> Result<(), PairsError> {
+    fn read(&mut self, path: &Path) -> Result<()> {
         let mut input = Input::open(path)?;
         input.skip_byte_order_mark()?;
         let progress = Progress::bytes("pairs");
@@ -144,7 +145,7 @@ impl Maker<'_> {
     }
 
     /// Writes each related pair whose words have all been read.
-    fn pairs(&mut self) -> Result<(), PairsError> {
+    fn pairs(&mut self) -> Result<()> {
         while !self.is_done() {
             let Some(texts) = self.paragraph.pair(self.cutting, &mut self.random) else { break };
             if texts.iter().any(|text| text.len() > TEXT_BYTES) {
@@ -158,7 +159,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn end_paragraph(&mut self) -> Result<(), PairsError> {
+    fn end_paragraph(&mut self) -> Result<()> {
         while self.paragraph.has_room(self.cutting) && !self.is_done() {
             self.made.cut_off += 1;
             self.paragraph.give_up(self.cutting);
@@ -171,16 +172,16 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<TextMade, PairsError> {
+    fn finish(mut self) -> Result<TextMade> {
         let documents = self.made.documents;
         if documents < 2 {
-            return Err(PairsError::TooLittle(format!(
+            return Err(TrainError::TooLittle(format!(
                 "expected at least 2 documents, found {documents}; two empty lines in a row end a \
                  document, one ends a paragraph"
             )));
         }
         if !self.pool.settle(&mut self.random, &mut self.output)? {
-            return Err(PairsError::TooLittle(format!(
+            return Err(TrainError::TooLittle(format!(
                 "expected pairs from at least 2 of the {documents} documents, found {}: a \
                  paragraph must have {} words or more, in lengths of {}",
                 u8::from(self.output.written.related > 0),

@@ -9,7 +9,8 @@
 
 use cognate_kernels::random::Random;
 
-use crate::pairs::{Label, Output, PairsError};
+use crate::Result;
+use crate::pairs::{Label, Output};
 
 /// Maximum chunks in the pool: those of some 400 encyclopaedia articles, a few megabytes.
 const WAITING: usize = 1 << 14;
@@ -46,7 +47,7 @@ impl Pool {
         texts: [&str; 2],
         random: &mut Random,
         output: &mut Output,
-    ) -> Result<(), PairsError> {
+    ) -> Result<()> {
         // If a document had more than half of the pool's chunks, some would find no chunk of another document.
         let half = self.capacity / 2;
         let own = self.chunks.len() - self.earlier;
@@ -87,11 +88,7 @@ impl Pool {
     }
 
     /// Makes the owed pairs; `false` if all chunks belong to one document.
-    pub(super) fn settle(
-        mut self,
-        random: &mut Random,
-        output: &mut Output,
-    ) -> Result<bool, PairsError> {
+    pub(super) fn settle(mut self, random: &mut Random, output: &mut Output) -> Result<bool> {
         random.shuffle(&mut self.chunks);
         self.chunks.sort_by_key(|chunk| chunk.document);
         let mut write = |one: &Chunk, other: &Chunk| {

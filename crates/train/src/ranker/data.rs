@@ -19,7 +19,7 @@ use cognate_kernels::random::Random;
 use crate::ranker::RankerOptions;
 use crate::ranker::pool::Positions;
 use crate::run::{trained_on, unfit_data};
-use crate::{TrainError, sampling};
+use crate::{Result, sampling};
 
 const PARTING: u64 = 0;
 
@@ -68,7 +68,7 @@ pub struct Data {
 }
 
 impl Data {
-    pub fn read(model: &Model, options: &RankerOptions) -> Result<Self, TrainError> {
+    pub fn read(model: &Model, options: &RankerOptions) -> Result<Self> {
         let (mut topics, training) = read(&options.files)?;
         let (mut judges, judging) = read(&options.valid)?;
         let files = [training, judging];
@@ -101,7 +101,7 @@ impl Data {
     }
 }
 
-fn read(paths: &[PathBuf]) -> Result<(Vec<Topic>, Vec<TrainingFile>), TrainError> {
+fn read(paths: &[PathBuf]) -> Result<(Vec<Topic>, Vec<TrainingFile>)> {
     let (mut found, mut files) = (Vec::new(), Vec::new());
     for path in paths {
         files.push(trained_on(path)?);

@@ -39,7 +39,7 @@ use serde_json::json;
 use crate::ranker::data::{Data, Grouping};
 use crate::ranker::trainer::{Course, Epoch, Pace, Run, State};
 use crate::run::{RunFiles, demand, demand_positive};
-use crate::{TrainError, run, sampling};
+use crate::{Result, TrainError, run, sampling};
 
 const START: u64 = 3;
 /// Numbers of a new word's vector are drawn between this and its negative.
@@ -148,7 +148,7 @@ impl std::fmt::Display for Trained {
     }
 }
 
-pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
+pub fn train(options: &RankerOptions) -> Result<Trained> {
     let model = Model::open(&options.model, &OpenOptions::default())?;
     let shape = shape(options, &model)?;
     let data = Data::read(&model, options)?;
@@ -180,7 +180,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
 }
 
 /// Returns the sizes of the network; refuses invalid options.
-fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
+fn shape(options: &RankerOptions, model: &Model) -> Result<Shape> {
     let Pace { rate, momentum, decay, dropout, .. } = options.pace;
     demand_positive("--rate", rate)?;
     for (flag, share) in [("--momentum", momentum), ("--dropout", dropout)] {
@@ -253,11 +253,7 @@ impl Scored {
 
 /// Finds the weight of query likelihood that is best on the validation queries; `None` if the model
 /// has no counts.
-pub fn with_ql(
-    run: &Run<'_>,
-    model: &Model,
-    state: &mut State,
-) -> Result<Option<WithQl>, TrainError> {
+pub fn with_ql(run: &Run<'_>, model: &Model, state: &mut State) -> Result<Option<WithQl>> {
     let Ok(likelihood) = QueryLikelihood::new(model) else { return Ok(None) };
     let (mut query, mut post) = (Phrase::new(model), Phrase::new(model));
     let mut scored = Vec::new();
@@ -298,7 +294,7 @@ pub struct Output<'o> {
 }
 
 impl Output<'_> {
-    pub fn write(&self, state: &State, with_ql: Option<&WithQl>) -> Result<Written, TrainError> {
+    pub fn write(&self, state: &State, with_ql: Option<&WithQl>) -> Result<Written> {
         let (model, new) = (self.model, &self.data.words.new);
         let dims = model.dims();
         let vocabulary = model.vocabulary();
@@ -357,7 +353,7 @@ impl Output<'_> {
         }
     }
 
-    fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
+    fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>> {
         let mut metadata = Draft::from_model(self.model).metadata;
         metadata.retain(|key, _| !key.starts_with("section."));
         // Training changed the words' vectors and not the pieces' vectors, so the pieces no longer fit.
@@ -370,7 +366,7 @@ impl Output<'_> {
         Ok(metadata)
     }
 
-    fn settings(&self, with_ql: Option<&WithQl>) -> Result<String, TrainError> {
+    fn settings(&self, with_ql: Option<&WithQl>) -> Result<String> {
         let RankerOptions { pace, batch, seed, goal, .. } = self.options;
         let trained = json!({
             "queries": [self.data.queries, self.data.judges.len()],

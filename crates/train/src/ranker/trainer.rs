@@ -16,7 +16,7 @@ use crate::ranker::data::{Batch, Data, Example};
 use crate::ranker::network::{Mode, Network};
 use crate::ranker::{Goal, RankerOptions, data};
 use crate::run::demand;
-use crate::{TrainError, sampling};
+use crate::{Result, TrainError, sampling};
 
 const ORDER: u64 = 1;
 const DROPOUT: u64 = 2;
@@ -55,7 +55,7 @@ pub struct Run<'r> {
 
 impl Run<'_> {
     /// Trains until the figures stop improving; leaves the best state in `state`.
-    pub fn go(&self, state: &mut State) -> Result<Course, TrainError> {
+    pub fn go(&self, state: &mut State) -> Result<Course> {
         let (options, data) = (self.options, self.data);
         let progress = Progress::run("training");
         let (mut position, mut best) = self.load(state)?;
@@ -107,7 +107,7 @@ impl Run<'_> {
     }
 
     /// Returns mean average precision and mean precision at 30 of the validation queries.
-    fn judge(&self, state: &mut State) -> Result<[f64; 2], TrainError> {
+    fn judge(&self, state: &mut State) -> Result<[f64; 2]> {
         let mut sums = [0.0; 2];
         for (topic, examples) in &self.data.judges {
             let scores = self.scores(state, examples)?;
@@ -118,7 +118,7 @@ impl Run<'_> {
         Ok(sums.map(|sum| sum / self.data.judges.len().max(1) as f64))
     }
 
-    pub fn scores(&self, state: &mut State, examples: &[Example]) -> Result<Vec<f64>, TrainError> {
+    pub fn scores(&self, state: &mut State, examples: &[Example]) -> Result<Vec<f64>> {
         let mut scores = Vec::with_capacity(examples.len());
         for examples in examples.chunks(self.options.batch) {
             let batch = Batch::new(&self.data.texts, examples);
@@ -127,11 +127,11 @@ impl Run<'_> {
         Ok(scores)
     }
 
-    fn load(&self, state: &mut State) -> Result<(Position, Numbers), TrainError> {
+    fn load(&self, state: &mut State) -> Result<(Position, Numbers)> {
         let Some(found) = self.checkpoint.load::<StoredPosition>()? else {
             return Ok((Position::default(), Numbers::default()));
         };
-        let table = |name: &str| -> Result<Vec<f32>, TrainError> {
+        let table = |name: &str| -> Result<Vec<f32>> {
             let bytes = found.tables.get(name).map(Vec::as_slice).unwrap_or_default();
             let (numbers, rest) = bytes.as_chunks();
             if !rest.is_empty() {
@@ -157,7 +157,7 @@ impl Run<'_> {
         Ok((position, numbers("best.network", "best.rows")?))
     }
 
-    fn save(&self, position: &Position, state: &State, best: &Numbers) -> Result<(), TrainError> {
+    fn save(&self, position: &Position, state: &State, best: &Numbers) -> Result<()> {
         let now = state.network.numbers()?;
         let velocity = state.velocity()?;
         let tables: [(&str, &[f32]); 5] = [
@@ -179,7 +179,7 @@ impl Run<'_> {
 }
 
 /// The ranking of a topic's candidates by `scores`, judged by the topic's labels.
-pub fn judged(topic: &Topic, scores: &[f64]) -> Result<JudgedRanking, TrainError> {
+pub fn judged(topic: &Topic, scores: &[f64]) -> Result<JudgedRanking> {
     let grades = topic.documents.iter().cloned().zip(topic.grades.iter().copied()).collect();
     let run = topic.documents.iter().cloned().zip(scores.iter().copied()).collect();
     JudgedRanking::of_run(run, &grades).ok_or_else(|| {

@@ -15,7 +15,7 @@ use cognate_files::Place;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
 
-use crate::TrainError;
+use crate::Result;
 use crate::run::unfit;
 
 const RARE: u32 = u32::MAX;
@@ -39,7 +39,7 @@ impl Corpus {
     /// Reads files with a sentence a line; an empty line ends a paragraph, two end a document, and
     /// so does the end of a file. Leaves out words with fewer than `least` occurrences, and sentences
     /// that have only such words.
-    pub fn read(files: &[PathBuf], rules: &Normalisation, least: u64) -> Result<Self, TrainError> {
+    pub fn read(files: &[PathBuf], rules: &Normalisation, least: u64) -> Result<Self> {
         let progress = Progress::bytes("reading");
         let mut draft = Draft::default();
         for file in files {
@@ -200,7 +200,7 @@ impl Draft {
 mod tests {
     use super::*;
 
-    fn corpus(text: &str, least: u64) -> Result<Corpus, TrainError> {
+    fn corpus(text: &str, least: u64) -> Result<Corpus> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("text.txt");
         std::fs::write(&file, text).unwrap();

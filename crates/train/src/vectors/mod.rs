@@ -32,7 +32,7 @@ use crate::vectors::siamese::{Others, Siamese};
 use crate::vectors::tables::Blocks;
 use crate::vectors::trainer::{Learner, Schedule, Tables, VectorsTrainer};
 use crate::vectors::word2vec::Word2Vec;
-use crate::{TrainError, run, sampling};
+use crate::{Result, TrainError, run, sampling};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -146,7 +146,7 @@ impl std::fmt::Display for Trained {
     }
 }
 
-pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
+pub fn train(options: &VectorsOptions) -> Result<Trained> {
     check(options)?;
     let open = |path: &PathBuf| Model::open(path, &OpenOptions::default());
     let base = options.from.as_ref().map(open).transpose()?;
@@ -229,7 +229,7 @@ impl Objective {
     }
 }
 
-fn check(options: &VectorsOptions) -> Result<(), TrainError> {
+fn check(options: &VectorsOptions) -> Result<()> {
     let VectorsOptions { schedule, sample, dims, run, .. } = options;
     let by_sgd = !schedule.adagrad || options.objective == Objective::SiameseCbow;
     demand(by_sgd, "--optimiser adagrad: only Siamese CBOW is trained by it")?;
@@ -396,7 +396,7 @@ struct Settings<'s> {
 impl Output<'_> {
     /// Writes the text file, if requested, and then the model: an existing model means that
     /// everything was written.
-    pub fn write(&self) -> Result<Written, TrainError> {
+    pub fn write(&self) -> Result<Written> {
         if let Some(path) = &self.options.text {
             self.write_text(path)
                 .map_err(|source| TrainError::Write { path: path.clone(), source })?;
@@ -416,7 +416,7 @@ impl Output<'_> {
         Ok(draft.write(&self.options.run.output)?)
     }
 
-    fn describe(&self, draft: &mut Draft<'_>) -> Result<(), TrainError> {
+    fn describe(&self, draft: &mut Draft<'_>) -> Result<()> {
         let rules = self.base.map_or(&self.options.normalisation, Model::normalisation);
         // Rules with tables of their own do not fit the new vectors.
         let unknown = self.base.map_or(Unknown::Skip, |base| run::without_pieces(base.unknown()));
@@ -446,7 +446,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    fn settings(&self) -> Result<String, TrainError> {
+    fn settings(&self) -> Result<String> {
         let schedule = &self.options.schedule;
         let apart = self.options.objective == Objective::SiameseCbow || schedule.threads == 1;
         json(&Settings {

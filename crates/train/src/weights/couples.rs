@@ -7,10 +7,10 @@ use cognate::model::{Model, Phrase};
 use cognate_files::rows::Pairs;
 use rayon::prelude::*;
 
-use crate::TrainError;
 use crate::run::{trained_on, unfit_data};
 use crate::sampling::generator;
 use crate::weights::{FOLDS, HALF, HELD_OUT, Kappa, Loss, ORDER_OF_COUPLES, WeightsOptions};
+use crate::{Result, TrainError};
 
 #[derive(Debug, Clone)]
 pub(super) struct Couple {
@@ -28,7 +28,7 @@ pub(super) struct CoupleSplit {
 }
 
 impl CoupleSplit {
-    pub(super) fn read(model: &Model, options: &WeightsOptions) -> Result<Self, TrainError> {
+    pub(super) fn read(model: &Model, options: &WeightsOptions) -> Result<Self> {
         let mut found = Couples::read(model, &options.couples)?;
         let mut by_label = found.by_label();
         let mut files = [std::mem::take(&mut found.files), Vec::new()];
@@ -49,7 +49,7 @@ impl CoupleSplit {
         Ok(parted)
     }
 
-    fn check(&self, options: &WeightsOptions) -> Result<(), TrainError> {
+    fn check(&self, options: &WeightsOptions) -> Result<()> {
         let searched = options.loss == Loss::Median && options.kappa == Kappa::Searched;
         let (least, way_out) = match searched {
             // The couples outside a fold must fill a minibatch.
@@ -89,7 +89,7 @@ struct Couples {
 }
 
 impl Couples {
-    fn read(model: &Model, paths: &[PathBuf]) -> Result<Self, TrainError> {
+    fn read(model: &Model, paths: &[PathBuf]) -> Result<Self> {
         let mut couples = Self::default();
         for path in paths {
             couples.files.push(trained_on(path)?);

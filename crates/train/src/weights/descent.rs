@@ -23,7 +23,7 @@ use cognate_stats::threshold::{Criterion, best_threshold};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::TrainError;
+use crate::Result;
 use crate::sampling::generator;
 use crate::weights::forms::{DistanceBuffers, DistanceScale, FIRST_WEIGHT, KEPT_BYTES, PairForms};
 use crate::weights::{FOLDS, HALF, ORDER_OF_BATCHES, ORDER_OF_COUPLES, SEARCHED, forms};
@@ -73,8 +73,8 @@ impl Descent<'_> {
         &self,
         state: &mut State,
         progress: &Progress,
-        after: &mut dyn FnMut(&State) -> Result<(), TrainError>,
-    ) -> Result<(), TrainError> {
+        after: &mut dyn FnMut(&State) -> Result<()>,
+    ) -> Result<()> {
         while !state.finished {
             self.epoch(state, progress);
             after(state)?;
@@ -182,8 +182,8 @@ impl Search<'_> {
     pub(super) fn run(
         &self,
         finished: Finished,
-        after: &(dyn Fn(&Finished) -> Result<(), TrainError> + Sync),
-    ) -> Result<Finished, TrainError> {
+        after: &(dyn Fn(&Finished) -> Result<()> + Sync),
+    ) -> Result<Finished> {
         let progress = Progress::run("searching κ");
         let finished = Mutex::new(finished);
         let held = || finished.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,7 +209,7 @@ impl Search<'_> {
     }
 
     /// The split error on a fold of weights trained without it.
-    fn split_error(&self, power: i32, fold: usize) -> Result<f64, TrainError> {
+    fn split_error(&self, power: i32, fold: usize) -> Result<f64> {
         let part = |inside: bool| {
             self.by_label.each_ref().map(|places| -> Vec<usize> {
                 let couples = places.iter().enumerate();

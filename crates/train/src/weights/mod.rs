@@ -41,7 +41,7 @@ pub use set::{Exported, ImportOptions, Imported, MAX_RANKS, NamedSet, Use, expor
 
 use crate::run::{RunFiles, demand};
 use crate::weights::trainer::Run;
-use crate::{TrainError, run};
+use crate::{Result, run};
 
 const ORDER_OF_BATCHES: u64 = 1;
 const ORDER_OF_COUPLES: u64 = 2;
@@ -108,14 +108,14 @@ pub struct WeightsOptions {
     pub memory: usize,
 }
 
-pub fn train(options: &WeightsOptions) -> Result<Trained, TrainError> {
+pub fn train(options: &WeightsOptions) -> Result<Trained> {
     train_until(options, &|| Ok(()))
 }
 
 fn train_until(
     options: &WeightsOptions,
-    go_on: &(dyn Fn() -> Result<(), TrainError> + Sync),
-) -> Result<Trained, TrainError> {
+    go_on: &(dyn Fn() -> Result<()> + Sync),
+) -> Result<Trained> {
     check(options)?;
     let usual = || format!("{}-{}", options.loss.name(), options.measure.name());
     let name = options.set.clone().unwrap_or_else(usual);
@@ -132,7 +132,7 @@ fn train_until(
     Ok(Trained { course, in_use, written })
 }
 
-fn check(options: &WeightsOptions) -> Result<(), TrainError> {
+fn check(options: &WeightsOptions) -> Result<()> {
     let WeightsOptions { max_length, lambda, kappa, loss, epochs, run, .. } = options;
     let problem = format!("--max-length: expected 1 to {MAX_RANKS} weights");
     demand((1..=MAX_RANKS).contains(max_length), problem)?;

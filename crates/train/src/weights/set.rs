@@ -18,7 +18,7 @@ use cognate_files::ReadError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{TrainError, run};
+use crate::{Result, TrainError, run};
 
 pub const MAX_RANKS: usize = 512;
 const NAME_BYTES: usize = 64;
@@ -40,7 +40,7 @@ pub struct NamedSet {
 }
 
 /// Refuses a name that cannot be typed or listed.
-pub(super) fn check_name(name: &str) -> Result<(), TrainError> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let holds = (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(fine);
     run::demand(
@@ -51,7 +51,7 @@ pub(super) fn check_name(name: &str) -> Result<(), TrainError> {
     )
 }
 
-pub(super) fn open(path: &Path) -> Result<Model, TrainError> {
+pub(super) fn open(path: &Path) -> Result<Model> {
     let model = Model::open(path, &OpenOptions::default())?;
     match learned_idf::without_ranks(&model) {
         Some(reason) => Err(TrainError::Options(format!("{}: {reason}", path.display()))),
@@ -73,7 +73,7 @@ impl NamedSet {
         model: &Model,
         usage: Use,
         output: &Path,
-    ) -> Result<(Written, bool), TrainError> {
+    ) -> Result<(Written, bool)> {
         let update = Update::new(model, output)?;
         let model = update.model();
         let of_model = learned_idf::settings(model)?;
@@ -123,7 +123,7 @@ struct Exchanged {
     trained: Option<TrainingRecord>,
 }
 
-pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
+pub(super) fn export(set: &NamedSet, path: &Path) -> Result<()> {
     let exchanged = Exchanged {
         format: FORMAT.to_owned(),
         set: set.set.clone(),
@@ -162,7 +162,7 @@ impl std::fmt::Display for Imported {
     }
 }
 
-pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
+pub fn import(options: &ImportOptions) -> Result<Imported> {
     run::check_outputs(&options.output, &[], [&options.file], Some(&options.model))?;
     let mut set = read(&options.file)?;
     if let Some(name) = &options.set {
@@ -190,7 +190,7 @@ impl std::fmt::Display for Exported {
 }
 
 /// Writes a set that a model has as JSON: the one of this name, or the one in use.
-pub fn export_stored(path: &Path, name: Option<&str>, file: &Path) -> Result<Exported, TrainError> {
+pub fn export_stored(path: &Path, name: Option<&str>, file: &Path) -> Result<Exported> {
     run::check_outputs(file, &[], [], Some(&path.to_owned()))?;
     let model = open(path)?;
     let problem = |problem: &str| TrainError::Options(format!("{}: {problem}", path.display()));
@@ -212,7 +212,7 @@ pub fn export_stored(path: &Path, name: Option<&str>, file: &Path) -> Result<Exp
     Ok(Exported { set, in_use, path: file.to_owned() })
 }
 
-fn read(path: &Path) -> Result<NamedSet, TrainError> {
+fn read(path: &Path) -> Result<NamedSet> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     let wrong = |problem: String| TrainError::Data { file: path.display().to_string(), problem };
     let mut json = Vec::new();

@@ -283,7 +283,7 @@ fn a_run_ended_anywhere_goes_on_to_the_same_bits() {
         let steps = AtomicUsize::new(0);
         train_until(&options, &|| match steps.fetch_add(1, Ordering::Relaxed) + 1 < after {
             true => Ok(()),
-            false => Err(TrainError::Options("ended".to_owned())),
+            false => Err(crate::TrainError::Options("ended".to_owned())),
         })
     };
     for after in [1, 7, runs, runs + 1, runs + 4] {

@@ -10,7 +10,7 @@ use cognate::model::{Model, provenance};
 use cognate_files::progress::Progress;
 use cognate_stats::distribution::quantile;
 
-use crate::TrainError;
+use crate::Result;
 use crate::checkpoint::Checkpoint;
 use crate::run::demand;
 use crate::weights::couples::{Couple, CoupleSplit};
@@ -22,7 +22,7 @@ use crate::weights::{
     WeightsOptions, descent,
 };
 
-pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
+pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<()> + Sync);
 
 pub(super) struct Run<'r> {
     pub(super) options: &'r WeightsOptions,
@@ -32,7 +32,7 @@ pub(super) struct Run<'r> {
 
 impl Run<'_> {
     /// Reads couples, searches for κ, trains the weights and validates them.
-    pub(super) fn go(&self, name: &str) -> Result<(Course, Checkpoint), TrainError> {
+    pub(super) fn go(&self, name: &str) -> Result<(Course, Checkpoint)> {
         let (options, model) = (self.options, self.model);
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
@@ -95,7 +95,7 @@ impl Run<'_> {
         scale: DistanceScale,
         finished: &mut Finished,
         checkpoint: &Checkpoint,
-    ) -> Result<Slope, TrainError> {
+    ) -> Result<Slope> {
         let options = self.options;
         match (options.loss, options.kappa) {
             (Loss::Contrastive, _) => return Ok(Slope::Contrastive),
@@ -159,7 +159,6 @@ impl Run<'_> {
     }
 }
 
-/// The trained weights, scaled as they are stored.
 fn stored(
     forms: &PairForms<'_>,
     scale: &DistanceScale,
@@ -216,7 +215,7 @@ fn checkpoint(
     options: &WeightsOptions,
     model: &Model,
     files: &[Vec<TrainingFile>; 2],
-) -> Result<Checkpoint, TrainError> {
+) -> Result<Checkpoint> {
     let learned = format!("section.{}", learned_idf::SECTION);
     let own = |key: &str| {
         let key = key.strip_prefix("b3.").unwrap_or(key);
@@ -231,7 +230,7 @@ fn checkpoint(
 /// finished.
 type StoredRun = (Vec<(i32, usize, u64)>, Option<(Vec<u64>, Vec<u64>, bool, bool)>);
 
-fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<(Finished, Option<State>), TrainError> {
+fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<(Finished, Option<State>)> {
     let Some(found) = checkpoint.load::<StoredRun>()? else { return Ok(Default::default()) };
     let (finished, state) = found.position;
     let numbers = |bits: Vec<u64>| bits.into_iter().map(f64::from_bits).collect();
@@ -249,11 +248,7 @@ fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<(Finished, Option<State
     Ok((finished.collect(), state))
 }
 
-fn save(
-    checkpoint: &Checkpoint,
-    finished: &Finished,
-    state: Option<&State>,
-) -> Result<(), TrainError> {
+fn save(checkpoint: &Checkpoint, finished: &Finished, state: Option<&State>) -> Result<()> {
     let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect();
     let runs = finished.iter().map(|((power, fold), error)| (*power, *fold, error.to_bits()));
     let state = state

@@ -25,7 +25,7 @@ use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::events::hundredths;
 use crate::http::api::stream::Record;
 use crate::http::api::ways::Way;
-use crate::http::error::{ApiError, Code, Detail};
+use crate::http::error::{ApiError, Code, Detail, Result};
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::streams::Outcome;
 use crate::http::openapi::refusals::{COLLECTION, refusals};
@@ -82,7 +82,7 @@ pub(crate) struct AlertParameters {
 }
 
 impl AlertParameters {
-    fn rule(&self) -> Result<AlertRule, ApiError> {
+    fn rule(&self) -> Result<AlertRule> {
         let least = self.least.unwrap_or(MIN);
         if least == 0 {
             return Err(ApiError::at(Code::OutOfRange, "/least", "expected a number from 1"));
@@ -113,7 +113,7 @@ impl AlertParameters {
         Ok(AlertRule { least, grown, kinds, chatter: self.chatter })
     }
 
-    fn start(&self, headers: &HeaderMap) -> Result<Start, ApiError> {
+    fn start(&self, headers: &HeaderMap) -> Result<Start> {
         let last = headers.get("last-event-id").map(|last| std::str::from_utf8(last.as_bytes()));
         let after = match last {
             Some(last) => Some(last.unwrap_or("no text")),
@@ -153,7 +153,7 @@ impl Form {
         })
     }
 
-    fn write(self, out: &mut Answer<'_>, entry: &Entry<'_>) -> Result<(), ApiError> {
+    fn write(self, out: &mut Answer<'_>, entry: &Entry<'_>) -> Result<()> {
         let mut head = String::new();
         if self == Self::ServerSent {
             // Neither kinds nor names of items have control characters.
@@ -168,7 +168,7 @@ impl Form {
     }
 
     /// A short entry on its own.
-    fn short(self, unsent: &Unsent, entry: &Entry<'_>) -> Result<Bytes, ApiError> {
+    fn short(self, unsent: &Unsent, entry: &Entry<'_>) -> Result<Bytes> {
         let mut out = unsent.answer(0)?;
         self.write(&mut out, entry)?;
         Ok(out.into_bytes())
@@ -257,7 +257,7 @@ refusals!(StreamRefusals: &[Code::InvalidField, Code::OutOfRange, Code::UnknownM
 pub(crate) async fn stream(
     Named { call, collection, .. }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let asked: AlertParameters = json::read_query(request.uri())?;
     let Call { app, caller, .. } = &call;
     let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
@@ -409,7 +409,7 @@ impl AlertStream {
     }
 
     /// The next alerts as they are sent, and whether more can be read at once.
-    async fn read(&mut self, items: &mut u64) -> Result<(Bytes, bool), ApiError> {
+    async fn read(&mut self, items: &mut u64) -> Result<(Bytes, bool)> {
         let (collection, reader) = (Arc::clone(&self.collection), self.reader.clone());
         let is_behind = self.call.again().look_up(move |Call { app, caller, .. }| {
             // It may be deleted meanwhile, and another of its name made.

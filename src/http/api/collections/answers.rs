@@ -19,7 +19,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Call;
 use crate::http::api::collections::match_options::Matching;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
@@ -157,11 +157,11 @@ pub(super) struct ItemList<'i> {
     pub(super) total: usize,
     /// Attributes that the filter asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     pub(super) filter_unknown: Vec<Box<str>>,
     /// Attributes for which the filter asks for a kind of value that no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     pub(super) filter_mistyped: Vec<Box<str>>,
 }
 
@@ -306,7 +306,7 @@ refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::Databas
     operation_id = "collections",
     responses((status = 200, description = "Every collection", body = CollectionList), ListRefusals),
 )]
-pub(crate) async fn list(call: Call) -> Result<Response, ApiError> {
+pub(crate) async fn list(call: Call) -> Result<Response> {
     call.look_up(|call| {
         let (all, now) = (call.app.collections.of(&call.caller)?.all(), cognate_collections::now());
         // A collection that another server deletes meanwhile is not listed.
@@ -337,13 +337,13 @@ impl Against {
         &*self.collection
     }
 
-    pub(crate) fn check_adds(&self, add: AddPolicy) -> Result<(), ApiError> {
+    pub(crate) fn check_adds(&self, add: AddPolicy) -> Result<()> {
         if add == AddPolicy::None { Ok(()) } else { self.call.check_writes() }
     }
 
     /// Refuses a match that adds texts, if the caller may not write, and a filter that would take
     /// too long.
-    pub(crate) fn check(&self, how: &MatchOptions) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, how: &MatchOptions) -> Result<()> {
         self.check_adds(how.add)?;
         call::check_filter(&self.call.app, &how.filter, &*self.collection)
     }
@@ -363,7 +363,7 @@ impl Against {
     }
 
     /// Waits for the turn to write, as long as an answer may take.
-    pub(crate) async fn turn(&self) -> Result<Turn, ApiError> {
+    pub(crate) async fn turn(&self) -> Result<Turn> {
         self.call.turn(self.collection.name()).await
     }
 
@@ -399,11 +399,11 @@ impl Against {
     }
 
     /// Adds items, which are durable after [`wait_durable`](Self::wait_durable).
-    pub(crate) fn put(&self, items: Vec<Item>) -> Result<Applied, ApiError> {
+    pub(crate) fn put(&self, items: Vec<Item>) -> Result<Applied> {
         self.write(Write::Put(items), "/items")
     }
 
-    fn write(&self, wanted: Write, items: &'static str) -> Result<Applied, ApiError> {
+    fn write(&self, wanted: Write, items: &'static str) -> Result<Applied> {
         let written = self.call.begin_write(&*self.collection, wanted, items);
         let (applied, pending) = written.inspect_err(|error| self.refused(error))?;
         self.pending().push(pending);
@@ -413,7 +413,7 @@ impl Against {
     pub(crate) fn patch(
         &self,
         patches: Vec<(Box<str>, ItemPatch)>,
-    ) -> Result<(Applied, Vec<Option<ApiError>>), ApiError> {
+    ) -> Result<(Applied, Vec<Option<ApiError>>)> {
         let ids: Vec<&str> = patches.iter().map(|(id, _)| &**id).collect();
         let found = self.collection.find(&ids, cognate_collections::now())?;
         let mut patched = Patched::default();
@@ -431,7 +431,7 @@ impl Against {
     }
 
     /// Waits until all writes so far are durable.
-    pub(crate) async fn wait_durable(&self) -> Result<(), ApiError> {
+    pub(crate) async fn wait_durable(&self) -> Result<()> {
         let pending = std::mem::take(&mut *self.pending());
         let collection = Arc::clone(&self.collection);
         let settled = self.call.again().settle(move || {

@@ -23,7 +23,7 @@ use crate::http::api::question::Threads;
 use crate::http::api::ways::Way;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::middleware::authorize;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
@@ -49,7 +49,7 @@ pub(crate) struct Named {
 impl FromRequestParts<Arc<App>> for Call {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self> {
         Ok(Self::new(Arc::clone(app), Caller::from_extensions(&parts.extensions)?))
     }
 }
@@ -57,7 +57,7 @@ impl FromRequestParts<Arc<App>> for Call {
 impl FromRequestParts<Arc<App>> for Named {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self> {
         let call = Call::from_request_parts(parts, app).await?;
         let route = parts.extensions.get::<MatchedPath>();
         let names_item = route.is_some_and(|route| route.as_str().contains("{id}"));
@@ -86,20 +86,20 @@ pub(super) fn selector(
     written: Option<String>,
     event: Option<String>,
     age: Option<String>,
-) -> Result<ItemSelector<'static>, ApiError> {
+) -> Result<ItemSelector<'static>> {
     let (filter, within) = (filter(written.as_deref())?, within(age.as_deref())?);
     let event = event.map(Cow::Owned);
     Ok(ItemSelector { filter, event, within, ..ItemSelector::default() })
 }
 
 /// A filter written as JSON in a query string.
-pub(crate) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
+pub(crate) fn filter(written: Option<&str>) -> Result<Filter> {
     let Some(written) = written else { return Ok(Filter::default()) };
     Filter::read(written).map_err(|problem| of_filter(&problem, "/filter"))
 }
 
 /// The greatest age of items, in milliseconds.
-pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>, ApiError> {
+pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>> {
     let Some(written) = written else { return Ok(None) };
     let wrong = || {
         let detail = "expected a number with s, m, h or d, such as 30s or 24h";
@@ -113,7 +113,7 @@ pub(super) fn page_length(
     usual: usize,
     most: usize,
     what: &str,
-) -> Result<usize, ApiError> {
+) -> Result<usize> {
     let limit = asked.unwrap_or(usual);
     if limit > most {
         let detail = format!("a page has at most {most} {what}");
@@ -133,19 +133,19 @@ impl Call {
     }
 
     /// The units that it holds; at least one.
-    async fn permit(&mut self) -> Result<&mut Permit, ApiError> {
+    async fn permit(&mut self) -> Result<&mut Permit> {
         Ok(match &mut self.permit {
             Some(permit) => permit,
             none => none.insert(self.app.admission.admit_soon(&self.caller.client).await?),
         })
     }
 
-    pub(super) fn check_writes(&self) -> Result<(), ApiError> {
+    pub(super) fn check_writes(&self) -> Result<()> {
         authorize::check_writer(&self.caller)
     }
 
     /// The body of a request that may write, which must be JSON.
-    pub(super) async fn json_body(&mut self, request: Request) -> Result<Bytes, ApiError> {
+    pub(super) async fn json_body(&mut self, request: Request) -> Result<Bytes> {
         body::check_json(request.headers())?;
         self.check_writes()?;
         let app = Arc::clone(&self.app);
@@ -157,10 +157,8 @@ impl Call {
     /// units would hold its body meanwhile, which takes memory that the units do not pay for.
     pub(super) async fn read_items<T: Send + 'static>(
         self,
-        read: impl FnOnce(&mut dyn FnMut(usize) -> Result<(), ApiError>) -> Result<Vec<T>, ApiError>
-        + Send
-        + 'static,
-    ) -> Result<(Self, Vec<T>), ApiError> {
+        read: impl FnOnce(&mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<T>> + Send + 'static,
+    ) -> Result<(Self, Vec<T>)> {
         let read = |mut call: Self, _: &JobContext| {
             let Some(permit) = &mut call.permit else {
                 return Err(ApiError::internal("a body was read without a unit"));
@@ -176,8 +174,8 @@ impl Call {
     /// Runs long work on a computing thread, or on one that may wait for the database.
     pub(super) async fn compute<T: Send + 'static>(
         mut self,
-        work: impl FnOnce(Self, &JobContext) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+        work: impl FnOnce(Self, &JobContext) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.permit().await?;
         self.way = Way::Listing;
         let threads = self.threads(Threads::Pool);
@@ -188,8 +186,8 @@ impl Call {
     /// in the database of the collections. It takes no unit: it reads one item, or a setting.
     pub(super) async fn look_up<T: Send + 'static>(
         mut self,
-        look: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+        look: impl FnOnce(Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.way = Way::Look;
         let threads = self.threads(Threads::Readers);
         self.on(threads, |call, _| look(call)).await
@@ -198,8 +196,8 @@ impl Call {
     /// Runs work that waits for a disk or a database on a thread that may wait.
     pub(super) async fn aside<T: Send + 'static>(
         mut self,
-        work: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+        work: impl FnOnce(Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.way = Way::Write;
         self.on(Threads::Writers, |call, _| work(call)).await
     }
@@ -207,8 +205,8 @@ impl Call {
     /// Waits, on a thread that may wait, until an earlier write is durable.
     pub(super) async fn settle(
         self,
-        wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
-    ) -> Result<(), ApiError> {
+        wait: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Result<()> {
         self.on(Threads::Syncers, |_, _| wait()).await
     }
 
@@ -219,13 +217,13 @@ impl Call {
     async fn on<T: Send + 'static>(
         self,
         threads: Threads,
-        work: impl FnOnce(Self, &JobContext) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+        work: impl FnOnce(Self, &JobContext) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (app, client) = (Arc::clone(&self.app), self.caller.client.clone());
         pipeline::run((&app, &client), threads, move |job| work(self, job)).await
     }
 
-    pub(super) async fn turn(&self, name: &str) -> Result<Turn, ApiError> {
+    pub(super) async fn turn(&self, name: &str) -> Result<Turn> {
         let (app, caller) = (&self.app, &self.caller);
         let is_counted = app.collections.of(caller)?.are_counted();
         let turn = async {
@@ -247,7 +245,7 @@ impl Call {
         collection: &Arc<dyn Collection>,
         wanted: Write,
         items: &'static str,
-    ) -> Result<Applied, ApiError> {
+    ) -> Result<Applied> {
         self.way = Way::Write;
         let turn = self.turn(collection.name()).await?;
         let written = Arc::clone(collection);
@@ -276,7 +274,7 @@ impl Call {
         &mut self,
         collection: &Arc<dyn Collection>,
         which: ItemSelector<'static>,
-    ) -> Result<Applied, ApiError> {
+    ) -> Result<Applied> {
         self.permit().await?;
         self.write(collection, Write::RemoveSelected(which), "").await
     }
@@ -287,7 +285,7 @@ impl Call {
         collection: &dyn Collection,
         wanted: Write,
         items: &'static str,
-    ) -> Result<(Applied, Pending), ApiError> {
+    ) -> Result<(Applied, Pending)> {
         let now = cognate_collections::now();
         let reachable = self.app.collections.of(&self.caller)?;
         match &wanted {
@@ -300,11 +298,7 @@ impl Call {
         collection.write(wanted, now).map_err(|error| of(&error, items))
     }
 
-    pub(super) fn answer(
-        &self,
-        bytes: usize,
-        answer: &impl Serialize,
-    ) -> Result<Response, ApiError> {
+    pub(super) fn answer(&self, bytes: usize, answer: &impl Serialize) -> Result<Response> {
         let unsent = self.app.unsent.of(&self.caller.client);
         let mut written = unsent.answer(bytes)?;
         written.write_json(answer)?;
@@ -464,11 +458,7 @@ pub(crate) fn of_named(error: impl Into<ChooseError>) -> ApiError {
 
 /// Refuses a filter that would take longer over a collection's items than the deadline. A database
 /// evaluates it itself, and is not asked for the number of items.
-pub(crate) fn check_filter(
-    app: &App,
-    filter: &Filter,
-    collection: &dyn Collection,
-) -> Result<(), ApiError> {
+pub(crate) fn check_filter(app: &App, filter: &Filter, collection: &dyn Collection) -> Result<()> {
     let questions = filter.questions() as u64;
     if questions == 0 || app.collections.is_remote() {
         return Ok(());

@@ -20,12 +20,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
-use crate::http::api::collections::call::{Call, Named};
-use crate::http::api::collections::call::{filter, within};
+use crate::http::api::collections::call::{Call, Named, filter, within};
 use crate::http::api::collections::items::{LISTED, MAX_LISTED};
 use crate::http::api::pipeline;
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::{CandidateId, List, ModelName};
@@ -163,7 +162,7 @@ impl EventOrder {
         distinct: Option<&str>,
         engine: &Engine,
         work: &JobContext,
-    ) -> Result<f64, ApiError> {
+    ) -> Result<f64> {
         work.check()?;
         Ok(match self {
             Self::Last => event.last() as f64,
@@ -180,19 +179,14 @@ impl EventOrder {
                     terms.read(engine, text);
                     Ok(terms.bits())
                 });
-                bits.sum::<Result<f64, ApiError>>()? / texts.len().max(1) as f64
+                bits.sum::<Result<f64>>()? / texts.len().max(1) as f64
             }
         })
     }
 }
 
 /// The highest score of a query with the texts of an event; without texts, below all scores.
-fn answer(
-    query: &str,
-    event: &EventItems<'_>,
-    engine: &Engine,
-    work: &JobContext,
-) -> Result<f64, ApiError> {
+fn answer(query: &str, event: &EventItems<'_>, engine: &Engine, work: &JobContext) -> Result<f64> {
     work.check()?;
     let query_of = Query { truncate: true, ..Query::new(engine.method("auto")?) };
     let best = RankOptions { top_k: Some(1), ..RankOptions::all(query_of) };
@@ -203,10 +197,10 @@ fn answer(
 /// Returns events with their sort keys, largest key first; equal keys by the event's name.
 fn sorted<'i>(
     events: Vec<EventItems<'i>>,
-    key: impl Fn(&EventItems<'i>) -> Result<f64, ApiError>,
-) -> Result<Vec<(f64, EventItems<'i>)>, ApiError> {
+    key: impl Fn(&EventItems<'i>) -> Result<f64>,
+) -> Result<Vec<(f64, EventItems<'i>)>> {
     let keyed = events.into_iter().map(|event| Ok((key(&event)?, event)));
-    let mut keyed: Vec<_> = keyed.collect::<Result<_, ApiError>>()?;
+    let mut keyed: Vec<_> = keyed.collect::<Result<_>>()?;
     keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
     Ok(keyed)
 }
@@ -265,10 +259,7 @@ refusals!(
     params(("name" = String, Path, description = "The collection"), EventsParameters),
     responses((status = 200, description = "The events", body = EventList<'_>), ListRefusals),
 )]
-pub(crate) async fn list(
-    Named { call, collection, .. }: Named,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(crate) async fn list(Named { call, collection, .. }: Named, uri: Uri) -> Result<Response> {
     let asked: EventsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, EVENTS, MAX_EVENTS, "events")?;
     let which = ItemSelector {
@@ -311,7 +302,7 @@ pub(crate) async fn list(
             let distinct = distinct.map(|name| event.distinct(name));
             Ok(EventEntry { score, distinct, ..naming.entry(event, work)? })
         });
-        let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
+        let events: Vec<EventEntry<'_>> = told.collect::<Result<_>>()?;
         let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
         call.answer(bytes, &EventList { events, total })
     })
@@ -346,10 +337,7 @@ pub(crate) struct EventParameters {
     params(EventPath, EventParameters),
     responses((status = 200, description = "The event", body = EventWithItems<'_>), ListRefusals),
 )]
-pub(crate) async fn look(
-    Named { call, collection, id }: Named,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(crate) async fn look(Named { call, collection, id }: Named, uri: Uri) -> Result<Response> {
     let page = EventPage::new(&call.app, &uri)?;
     page.answer(call, collection, id).await
 }
@@ -362,7 +350,7 @@ struct EventPage {
 }
 
 impl EventPage {
-    fn new(app: &App, uri: &Uri) -> Result<Self, ApiError> {
+    fn new(app: &App, uri: &Uri) -> Result<Self> {
         let asked: EventParameters = json::read_query(uri)?;
         Ok(Self {
             limit: call::page_length(asked.limit, LISTED, MAX_LISTED, "items")?,
@@ -377,7 +365,7 @@ impl EventPage {
         call: Call,
         collection: Arc<dyn Collection>,
         id: Box<str>,
-    ) -> Result<Response, ApiError> {
+    ) -> Result<Response> {
         call.compute(move |call, work| {
             let all = ItemSelector::default();
             let (items, _memory) = chosen(&*collection, &all, &call, work)?;
@@ -401,20 +389,18 @@ impl EventPage {
 
 /// The body of `POST /collections/{name}/events/{id}/merge`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct MergeRequest<'b> {
     /// The events whose items become items of this event.
-    #[serde(borrow)]
     #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
     events: List<CandidateId<'b>>,
 }
 
 /// The body of `POST /collections/{name}/events/{id}/split`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct SplitRequest<'b> {
     /// The items of the event that become one of their own.
-    #[serde(borrow)]
     #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
     ids: List<CandidateId<'b>>,
 }
@@ -449,10 +435,7 @@ pub(crate) struct SimilarParameters {
     params(EventPath, SimilarParameters),
     responses((status = 200, description = "The events", body = EventList<'_>), ListRefusals),
 )]
-pub(crate) async fn similar(
-    Named { call, collection, id }: Named,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(crate) async fn similar(Named { call, collection, id }: Named, uri: Uri) -> Result<Response> {
     let asked: SimilarParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, SIMILAR, NEAREST, "similar events")?;
     let model = Arc::clone(call.app.models().choose(asked.model.as_deref())?);
@@ -488,7 +471,7 @@ pub(crate) async fn similar(
         let told = events.iter().map(|(score, event)| {
             Ok(EventEntry { score: Some(*score as f32), ..naming.entry(event, work)? })
         });
-        let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
+        let events: Vec<EventEntry<'_>> = told.collect::<Result<_>>()?;
         let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
         call.answer(bytes, &EventList { events, total })
     })
@@ -505,7 +488,7 @@ fn names_of(
     (field, what): (&'static str, &str),
     list: List<CandidateId<'_>>,
     app: &App,
-) -> Result<Vec<Box<str>>, ApiError> {
+) -> Result<Vec<Box<str>>> {
     pipeline::check_length(field, what, list.length, ("max_texts", app.settings.max_texts))?;
     Ok(list.items.iter().map(|name| name.digits().into()).collect())
 }
@@ -526,7 +509,7 @@ fn names_of(
 pub(crate) async fn merge(
     Named { mut call, collection, id: into }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let page = EventPage::new(&call.app, request.uri())?;
     let body = call.json_body(request).await?;
     let MergeRequest { events } = json::read_object(&body)?;
@@ -552,7 +535,7 @@ pub(crate) async fn merge(
 pub(crate) async fn split(
     Named { mut call, collection, id: event }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let page = EventPage::new(&call.app, request.uri())?;
     let body = call.json_body(request).await?;
     let SplitRequest { ids } = json::read_object(&body)?;
@@ -582,9 +565,7 @@ refusals!(DeleteRefusals: &[Code::CollectionFull, Code::TooMuchWork], WRITE, COL
     params(EventPath),
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
-pub(crate) async fn delete(
-    Named { mut call, collection, id }: Named,
-) -> Result<Response, ApiError> {
+pub(crate) async fn delete(Named { mut call, collection, id }: Named) -> Result<Response> {
     call.check_writes()?;
     let event = Some(String::from(id).into());
     let applied =
@@ -603,7 +584,7 @@ fn chosen(
     which: &ItemSelector<'_>,
     Call { app, caller, .. }: &Call,
     work: &JobContext,
-) -> Result<(Items, Charge), ApiError> {
+) -> Result<(Items, Charge)> {
     let now = cognate_collections::now();
     call::check_filter(app, &which.filter, collection)?;
     let count = collection.told(now)?.items;
@@ -625,7 +606,7 @@ impl<'e> Naming<'e> {
         engine: &'e Engine,
         Call { app, caller, .. }: &Call,
         work: &JobContext,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let texts = items.iter().map(|(_, item)| &*item.text);
         let texts = some_of(texts, BACKGROUND, BACKGROUND_BYTES);
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
@@ -635,11 +616,7 @@ impl<'e> Naming<'e> {
         Ok(Self { engine, all: counted(engine, &texts, work)?, _memory: memory })
     }
 
-    fn entry<'i>(
-        &self,
-        event: &EventItems<'i>,
-        work: &JobContext,
-    ) -> Result<EventEntry<'i>, ApiError> {
+    fn entry<'i>(&self, event: &EventItems<'i>, work: &JobContext) -> Result<EventEntry<'i>> {
         let terms = counted(self.engine, &texts_of(event, NAMED_BY), work)?;
         let names = naming::names(&terms, &self.all, NAMES);
         let texts = texts_of(event, CENTRAL_OF);
@@ -661,7 +638,7 @@ impl<'e> Naming<'e> {
     }
 }
 
-fn counted(engine: &Engine, texts: &[&str], work: &JobContext) -> Result<TermCounts, ApiError> {
+fn counted(engine: &Engine, texts: &[&str], work: &JobContext) -> Result<TermCounts> {
     let (mut terms, mut counts) = (Terms::default(), TermCounts::default());
     for text in texts {
         work.check()?;
@@ -675,7 +652,6 @@ pub(super) fn hundredths(number: f64) -> f64 {
     (100.0 * number).round() / 100.0
 }
 
-/// At most so many of the texts of an event.
 fn texts_of<'i>(event: &EventItems<'i>, most: usize) -> Vec<&'i str> {
     some_of(event.items.iter().map(|item| &*item.text), most, EVENT_BYTES)
 }

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::call;
-use crate::http::api::collections::call::Named;
-use crate::http::api::collections::call::selector;
-use crate::http::error::{ApiError, Code};
+use crate::http::api::collections::call::{Named, selector};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::json;
 
@@ -49,15 +48,14 @@ struct FacetList<'f> {
     facets: Vec<FacetEntry<'f>>,
     /// Attributes that were asked for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
     names_unknown: Vec<&'f str>,
     /// Attributes that the filter asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     filter_unknown: Vec<Box<str>>,
     /// Attributes for which the filter asks for a kind of value that no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     filter_mistyped: Vec<Box<str>>,
 }
 
@@ -108,10 +106,7 @@ refusals!(
     params(("name" = String, Path, description = "The collection"), FacetsParameters),
     responses((status = 200, description = "Items by their values", body = FacetList<'_>), FacetRefusals),
 )]
-pub(crate) async fn facets(
-    Named { call, collection, .. }: Named,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(crate) async fn facets(Named { call, collection, .. }: Named, uri: Uri) -> Result<Response> {
     let asked: FacetsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, VALUES, MAX_VALUES, "values")?;
     if asked.names.split(',').count() > MAX_NAMES {

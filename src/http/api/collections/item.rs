@@ -18,7 +18,7 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, MatchRefusal, Named};
 use crate::http::api::collections::match_options::{MatchParameters, Matching};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::described;
 use crate::http::request::json;
@@ -65,10 +65,7 @@ refusals!(
     params(ItemPath, MatchParameters),
     responses((status = 200, description = "The item", body = ItemLook<'_>), LookRefusals),
 )]
-pub(crate) async fn look(
-    Named { call, collection, id }: Named,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(crate) async fn look(Named { call, collection, id }: Named, uri: Uri) -> Result<Response> {
     let asked: MatchParameters = json::read_query(&uri)?;
     if !asked.explains() {
         return call.look_up(move |call| look_at(&call, &*collection, &id, None)).await;
@@ -91,7 +88,7 @@ fn look_at(
     collection: &dyn Collection,
     id: &str,
     matched: Option<&Matched>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let found = collection.find(&[id], cognate_collections::now())?;
     let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
     let near = matched.and_then(|matched| matched.reasons.as_ref());
@@ -172,7 +169,7 @@ refusals!(
 pub(crate) async fn put(
     Named { mut call, collection, id }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = call.json_body(request).await?;
     let OneItemRequest { text, time, attributes, data, event } = json::read_object(&body)?;
     let now = cognate_collections::now();
@@ -222,7 +219,7 @@ refusals!(PatchRefusals: BODY, &[Code::TextTooLong, Code::CollectionFull], WRITE
 pub(crate) async fn patch(
     Named { mut call, collection, id }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = call.json_body(request).await?;
     let ItemPatchRequest(patch) = json::read_object(&body)?;
     let applied = call.write(&collection, Write::Patch(vec![(id, patch)]), "").await?;
@@ -245,9 +242,7 @@ refusals!(DeleteRefusals: WRITE, COLLECTION);
     params(ItemPath),
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
-pub(crate) async fn delete(
-    Named { mut call, collection, id }: Named,
-) -> Result<Response, ApiError> {
+pub(crate) async fn delete(Named { mut call, collection, id }: Named) -> Result<Response> {
     call.check_writes()?;
     let applied = call.write(&collection, Write::Remove(vec![id]), "").await?;
     if applied.removed == 0 {
@@ -265,12 +260,12 @@ const BYTES_PER_UNIT: usize = 1024;
 /// have taken more than one unit each, `pay` is called for the units that all of them will take at
 /// that rate.
 pub(super) fn parse(
-    each: impl Iterator<Item = Result<Incoming, ApiError>>,
+    each: impl Iterator<Item = Result<Incoming>>,
     (count, text_bytes): (usize, usize),
     now: i64,
-    mut pay: impl FnMut(usize) -> Result<(), ApiError>,
-    mut refuse: impl FnMut(usize, Box<str>, &ItemProblem) -> Result<(), ApiError>,
-) -> Result<Vec<Item>, ApiError> {
+    mut pay: impl FnMut(usize) -> Result<()>,
+    mut refuse: impl FnMut(usize, Box<str>, &ItemProblem) -> Result<()>,
+) -> Result<Vec<Item>> {
     let (mut items, mut bytes, mut paid) = (Vec::with_capacity(count), 0_usize, count);
     for (at, incoming) in each.enumerate() {
         let item = incoming?.into_item(now);
@@ -294,7 +289,7 @@ pub(super) fn pay_beside(
     more: &mut Option<Permit>,
     units: usize,
     items: usize,
-) -> Result<(), ApiError> {
+) -> Result<()> {
     let permit = match more {
         Some(permit) => permit,
         none => none.insert(app.admission.admit()?),

@@ -12,7 +12,7 @@ use crate::http::api::collections::answers::{Against, Changed, ItemEntry, ItemLi
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, item};
 use crate::http::api::{pipeline, stream};
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
@@ -28,10 +28,9 @@ pub(crate) struct ItemRequest(pub(crate) Incoming);
 /// An item.
 #[derive(Deserialize, ToSchema)]
 #[allow(dead_code)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct ItemFields<'b> {
     /// The item's id, at most 256 bytes; a whole number stands for its digits.
-    #[serde(borrow)]
     id: CandidateId<'b>,
     /// The text.
     #[schema(min_length = 1)]
@@ -54,15 +53,14 @@ described!(ItemRequest as ItemFields<'_>);
 
 /// The body of `POST /collections/{name}/items`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct ItemsRequest<'b> {
     /// The items; each replaces the item with the same `id`.
-    #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
 }
 
-pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, ApiError> {
+pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming> {
     let read = json::read_part(written).map(|ItemRequest(item)| item);
     read.map_err(|error| error.renamed(|pointer| pointer.within(Pointer::from("/items").index(at))))
 }
@@ -71,8 +69,8 @@ pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, Ap
 pub(super) fn parse(
     body: &[u8],
     (text_bytes, max_texts): (usize, usize),
-    pay: impl FnMut(usize) -> Result<(), ApiError>,
-) -> Result<Vec<Item>, ApiError> {
+    pay: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<Item>> {
     let ItemsRequest { items } = json::read_object(body)?;
     pipeline::check_length("/items", "items", items.length, ("max_texts", max_texts))?;
     let each = items.items.iter().enumerate().map(item_at);
@@ -120,7 +118,7 @@ refusals!(
 pub(crate) async fn put(
     Named { mut call, collection, .. }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     if body::is_lines(request.headers()) {
         call.check_writes()?;
         // If the collection accepts no writes, the error comes before a line is read.
@@ -161,7 +159,7 @@ refusals!(
 pub(crate) async fn patch(
     Named { mut call, collection, .. }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     if !body::is_lines(request.headers()) {
         return Err(body::unsupported("application/x-ndjson"));
     }
@@ -206,10 +204,7 @@ refusals!(
     params(("name" = String, Path, description = "The collection"), ItemsParameters),
     responses((status = 200, description = "The items", body = ItemList<'_>), ListRefusals),
 )]
-pub(crate) async fn list(
-    Named { call, collection, .. }: Named,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(crate) async fn list(Named { call, collection, .. }: Named, uri: Uri) -> Result<Response> {
     let asked: ItemsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, LISTED, MAX_LISTED, "items")?;
     let which = call::selector(asked.filter, asked.event, asked.within)?;
@@ -259,7 +254,7 @@ refusals!(DeleteRefusals: &[Code::InvalidField, Code::TooMuchWork], WRITE, COLLE
 pub(crate) async fn delete(
     Named { mut call, collection, .. }: Named,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     call.check_writes()?;
     let asked: DeleteParameters = json::read_query(&uri)?;
     let which = call::selector(asked.filter, asked.event, asked.within)?;

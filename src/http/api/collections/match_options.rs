@@ -5,12 +5,12 @@ use cognate::window::options::{Least, OptionError, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual;
 use cognate::window::usual::Preset;
-use cognate_collections::MatchOptions;
+use cognate_collections::{Filter, MatchOptions};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::http::api::collections::call;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::query::{Resolved, Selection};
@@ -27,18 +27,21 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// Finds the model and checks the options; `treated` lists other options that these settings
-    /// must support.
+    /// Finds the model and checks the options; absent switches are off.
     pub(crate) fn new(
         model: Option<&str>,
         options: &Options<'_>,
         models: &Models,
-        treated: impl FnOnce(Settings) -> MatchOptions,
-    ) -> Result<Self, ApiError> {
+        (filter, add): (Filter, Option<AddPolicy>),
+        [explain, replace]: [Option<bool>; 2],
+    ) -> Result<Self> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
         let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
         let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
-        Ok(Self { resolved, how: treated(stream.map_err(of_option)?) })
+        let stream = stream.map_err(of_option)?;
+        let [explain, replace] = [explain, replace].map(Option::unwrap_or_default);
+        let add = add.unwrap_or_default();
+        Ok(Self { resolved, how: MatchOptions { stream, filter, add, explain, replace } })
     }
 }
 
@@ -101,7 +104,7 @@ impl MatchParameters {
         self.explain == Some(true)
     }
 
-    pub(crate) fn matching(&self, models: &Models) -> Result<Matching, ApiError> {
+    pub(crate) fn matching(&self, models: &Models) -> Result<Matching> {
         let least = self.threshold.as_deref();
         let least = least.map(|written| Threshold::parse(written, "/threshold"));
         let options = Options {
@@ -118,15 +121,9 @@ impl MatchParameters {
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
             opposites: self.opposites,
         };
-        let filter = call::filter(self.filter.as_deref())?;
-        let treated = |stream| MatchOptions {
-            stream,
-            filter,
-            add: self.add.unwrap_or_default(),
-            explain: self.explains(),
-            replace: self.replace.unwrap_or(false),
-        };
-        Matching::new(self.model.as_deref(), &options, models, treated)
+        let items = (call::filter(self.filter.as_deref())?, self.add);
+        let switches = [self.explain, self.replace];
+        Matching::new(self.model.as_deref(), &options, models, items, switches)
     }
 }
 

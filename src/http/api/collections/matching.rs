@@ -10,7 +10,7 @@ use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual::Preset;
-use cognate_collections::{Item, ItemProblem, MatchOptions};
+use cognate_collections::{Item, ItemProblem};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -30,7 +30,7 @@ use crate::http::api::question::{
 use crate::http::api::stream::Failure;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::openapi::refusals::{COLLECTION, LIST, QUESTION, WRITE, refusals};
 use crate::http::request::fields::{
     Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
@@ -52,24 +52,20 @@ const NEAR_BYTES: usize = 24;
 
 /// The body of `POST /collections/{name}/match`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct MatchRequest<'b> {
     /// The texts, each with an `id` of its own. A text that the collection has already gets the answer
     /// that it had when it was matched.
-    #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
-    #[serde(borrow)]
     model: Option<ModelName<'b>>,
     /// The method whose vectors find the nearest items; default: `avg-cos`.
-    #[serde(borrow)]
     method: Option<VectorMethod<'b>>,
     /// The kind of stream, which sets the defaults: `topics` of any size among noise, or `stories` of a few
     /// posts each; default: `topics`.
     preset: Option<Preset>,
     /// A method that scores the nearest items again, or `none`; default: for topics `same-event` where
     /// the model was fitted for it, else `coverage`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     second: Option<std::borrow::Cow<'b, str>>,
     /// How many items before a text it is matched against; default: 2000.
@@ -102,7 +98,6 @@ pub(crate) struct MatchRequest<'b> {
     /// it another text under such a name is refused.
     replace: Option<bool>,
     /// A filter, as in `/rank`, of the items that texts are matched against; it must admit the added texts.
-    #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     filter: Option<&'b RawValue>,
     /// Whether each answer says why the text has its event.
@@ -151,7 +146,7 @@ struct RefusedEntry<'m> {
 }
 
 impl MatchRequest<'_> {
-    fn options(&self) -> Result<Options<'_>, ApiError> {
+    fn options(&self) -> Result<Options<'_>> {
         Ok(Options {
             preset: self.preset,
             method: self.method.as_ref().map(AsRef::as_ref),
@@ -177,7 +172,7 @@ struct MatchQuestion<'b> {
 impl Endpoint for MatchQuestion<'_> {
     type Address = Arc<Against>;
 
-    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyAsk<'b>> {
         let (request, against) = (json::read_object(body)?, Arc::clone(against));
         Ok(Box::new(MatchQuestion { against, request }))
     }
@@ -190,7 +185,7 @@ impl Ask for MatchQuestion<'_> {
     }
 
     /// A match that adds nothing waits for nobody, and a caller that may not write blocks nobody.
-    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+    fn turn(&self) -> Option<BoxFuture<Result<Turn>>> {
         if self.request.add == Some(AddPolicy::None) {
             return None;
         }
@@ -201,7 +196,7 @@ impl Ask for MatchQuestion<'_> {
         }))
     }
 
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -210,15 +205,9 @@ impl Ask for MatchQuestion<'_> {
         let limit = ("max_texts", app.settings.max_texts);
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
-        let filter = call::filter(request.filter.map(RawValue::get))?;
-        let treated = |stream| MatchOptions {
-            stream,
-            filter,
-            add: request.add.unwrap_or_default(),
-            explain: request.explain.unwrap_or(false),
-            replace: request.replace.unwrap_or(false),
-        };
-        let matching = Matching::new(model, &request.options()?, context.models, treated)?;
+        let items = (call::filter(request.filter.map(RawValue::get))?, request.add);
+        let (options, switches) = (request.options()?, [request.explain, request.replace]);
+        let matching = Matching::new(model, &options, context.models, items, switches)?;
         against.check(&matching.how)?;
         let each = list.items.iter().enumerate().map(item_at);
         let text_bytes = against.collection().limits().text_bytes;
@@ -272,7 +261,7 @@ impl Planned for PlannedMatch {
         _: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         job.check()?;
         let Self { against, matching, items, refused, _units, .. } = *self;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
@@ -351,7 +340,7 @@ refusals!(
 pub(crate) async fn matching(
     Named { call, collection, .. }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let app = Arc::clone(&call.app);
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::Items;
 use crate::http::request::json;
@@ -34,7 +34,7 @@ pub(crate) struct CollectionRequest {
 }
 
 impl CollectionRequest {
-    fn change(&self, drop: bool) -> Result<SettingsChange, ApiError> {
+    fn change(&self, drop: bool) -> Result<SettingsChange> {
         let span = |ttl: &String| {
             cognate_collections::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
                 let detail = "expected a number from 1 with s, m, h or d, such as 30s or 24h";
@@ -80,7 +80,7 @@ pub(crate) async fn set(
     mut call: Call,
     name: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let Path(name) = name.map_err(|_| call::no_collection())?;
     let app = Arc::clone(&call.app);
     app.collections.of(&call.caller)?.check_name(&name)?;
@@ -118,7 +118,7 @@ refusals!(LookRefusals: COLLECTION);
     params(("name" = String, Path, description = "The collection")),
     responses((status = 200, description = "The collection", body = CollectionEntry), LookRefusals),
 )]
-pub(crate) async fn look(Named { call, collection, .. }: Named) -> Result<Response, ApiError> {
+pub(crate) async fn look(Named { call, collection, .. }: Named) -> Result<Response> {
     call.look_up(move |call| {
         call.answer(0, &CollectionEntry::from(collection.told(cognate_collections::now())?))
     })
@@ -138,7 +138,7 @@ refusals!(DeleteRefusals: WRITE, COLLECTION);
     params(("name" = String, Path, description = "The collection")),
     responses((status = 200, description = "What was deleted", body = CollectionEntry), DeleteRefusals),
 )]
-pub(crate) async fn delete(Named { call, collection, .. }: Named) -> Result<Response, ApiError> {
+pub(crate) async fn delete(Named { call, collection, .. }: Named) -> Result<Response> {
     call.check_writes()?;
     let turn = call.turn(collection.name()).await?;
     call.aside(move |call| {

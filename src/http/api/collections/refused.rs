@@ -8,10 +8,10 @@ use crate::http::api::collections::item::{ItemPatchRequest, OneItemRequest};
 use crate::http::api::collections::items::{ItemRequest, parse};
 use crate::http::api::collections::matching::MatchRequest;
 use crate::http::api::collections::one::CollectionRequest;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Result};
 use crate::http::request::json;
 
-type Reads = fn(&[u8]) -> Result<(), ApiError>;
+type Reads = fn(&[u8]) -> Result<()>;
 
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
     let questions: [Reads; 8] = [
@@ -28,12 +28,12 @@ pub fn refusals(body: &[u8]) -> Vec<ApiError> {
 }
 
 /// A line of a stream of items.
-fn line(line: &[u8]) -> Result<(), ApiError> {
+fn line(line: &[u8]) -> Result<()> {
     let ItemRequest(item) = json::read(line)?;
     let checked = item.into_item(0).check(Limits::DEFAULT.text_bytes);
     checked.map_err(|problem| call::of_item(&problem, ""))
 }
 
-fn items(body: &[u8]) -> Result<(), ApiError> {
+fn items(body: &[u8]) -> Result<()> {
     parse(body, (Limits::DEFAULT.text_bytes, usize::MAX), |_| Ok(())).map(drop)
 }

@@ -6,21 +6,19 @@ use cognate_collections::{ItemBoost, ItemBoosts, MAX_BOOSTS};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::request::fields::{List, Score, Share};
 
 /// What scores of a collection's items are changed by: how new an item is, or a number among its attributes.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct ItemBoostFields<'b> {
     /// A time as `30d` or `12h`, after which an item's boost is half of what it was: 1 at its own time. Give
     /// either this or `attribute`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     half_life: Option<Cow<'b, str>>,
     /// The name of an attribute, which is a number from 0 to 1, or any number where `half` is given; 0 for
     /// an item without it.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     attribute: Option<Cow<'b, str>>,
     /// The number of the attribute at which the boost is one half: it is `number / (number + half)`.
@@ -66,7 +64,7 @@ impl ItemBoostFields<'_> {
 pub(crate) fn item_boosts(
     list: &List<ItemBoostFields<'_>>,
     rank_alone: bool,
-) -> Result<Option<ItemBoosts>, ApiError> {
+) -> Result<Option<ItemBoosts>> {
     if list.length > MAX_BOOSTS {
         let code = Code::TooManyItems;
         return Err(ApiError::beyond(code, "/boosts", "boosts", MAX_BOOSTS, list.length));
@@ -77,7 +75,7 @@ pub(crate) fn item_boosts(
         })?;
         Ok((boost, fields.weight.0 as f32))
     };
-    let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_, ApiError>>()?;
+    let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_>>()?;
     let boosts = ItemBoosts(boosts);
     if !rank_alone && boosts.rest() <= 0.0 {
         let detail = "the weights of boosts add up to less than 1: the rest is similarity";

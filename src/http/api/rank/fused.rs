@@ -4,13 +4,13 @@ use cognate::engine::fuse::{FuseError, Fusion, MAX_PARTS, Part, Source};
 use cognate::engine::{Candidates, Engine, QueryError};
 
 use crate::http::api::rank::RankRequest;
-use crate::http::error::{ApiError, Code, Fault, MAX_ITEMS, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Fault, MAX_ITEMS, Pointer, Result, Segment};
 use crate::http::request::fields::{Candidate, FusePart, MeasureName, Score};
 use crate::http::request::query::{Fused, Resolved};
 
 impl<'b> RankRequest<'b> {
     /// Returns the question with a fusion of the parts that the request names.
-    pub(super) fn fused(&self, resolved: Resolved) -> Result<Resolved, ApiError> {
+    pub(super) fn fused(&self, resolved: Resolved) -> Result<Resolved> {
         let Some(parts) = &self.fuse else {
             return match self.fuse_by {
                 None => Ok(resolved),
@@ -58,7 +58,7 @@ impl<'b> RankRequest<'b> {
 }
 
 /// A part as the engine has it.
-fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part, ApiError> {
+fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part> {
     let of_part = Pointer::from("/fuse").index(place);
     let wrong = |field: &'static str, detail: &'static str| {
         let pointer = Pointer::from(field).within(of_part.clone());
@@ -91,7 +91,7 @@ fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part, A
 pub(super) fn runs(
     fusion: &Fusion,
     candidates: &Candidates<'_, Candidate<'_>>,
-) -> Result<Vec<Vec<f64>>, ApiError> {
+) -> Result<Vec<Vec<f64>>> {
     let mut missing: Vec<(usize, &str)> = Vec::new();
     let mut runs = Vec::new();
     for (_, name) in fusion.runs() {

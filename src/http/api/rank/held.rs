@@ -18,7 +18,7 @@ use crate::http::api::rank::run::compute;
 use crate::http::api::rank::{RankRequest, item_boosts};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::fields::{CandidateId, LikedText};
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
@@ -53,7 +53,7 @@ impl Held {
         resolved: &Resolved,
         (caller, name): (&Caller, &str),
         (app, work): (&App, &JobContext),
-    ) -> Result<(Question<'b>, Self), ApiError> {
+    ) -> Result<(Question<'b>, Self)> {
         let refused = |error: CollectionError| call::of_named(error);
         let collection = app.collections.of(caller)?.get(name).map_err(refused)?;
         let now = cognate_collections::now();
@@ -123,7 +123,7 @@ impl Held {
         question: &Question<'_>,
         (resolved, cost): (&Resolved, &Cost),
         (app, work): (&App, &JobContext),
-    ) -> Result<Pages, ApiError> {
+    ) -> Result<Pages> {
         let items = self.found.ranked();
         let boosts = self.boosts.as_ref().map(|(boosts, clock)| (boosts, *clock));
         let candidates = rank::candidates(&items, boosts, request.group_by());
@@ -151,7 +151,7 @@ fn memory(
     resolved: &Resolved,
     (items, has_more): (&[(u64, Arc<Item>)], bool),
     unsent: &Unsent,
-) -> Result<Charge, ApiError> {
+) -> Result<Charge> {
     let engine = &resolved.model.engine;
     let parts = question.fusion.as_ref().map_or(0, |fusion| fusion.parts().len());
     let mut each = ITEM_BYTES + parts * NUMBER_BYTES + if has_more { MORE_BYTES } else { 0 };

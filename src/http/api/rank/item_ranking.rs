@@ -38,7 +38,6 @@ enveloped! {
         rankings: Option<Vec<ItemResults<'r>>>,
         /// Whether the query was cut.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
-        #[schema(required = false)]
         query_truncated: bool,
         /// The share of the query's tokens that the model lists, where it does not list all of them; with
         /// `coverage` in any case.
@@ -46,43 +45,37 @@ enveloped! {
         query_known: Option<f32>,
         /// Places of liked texts that are part of no score, as they have no known word.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         like_unscored: Vec<usize>,
         /// Places of liked items that the collection does not have; they are part of no score.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         like_missing: &'r [usize],
         /// Places of liked texts that are word for word the ids of items: probably `{"id"}` is meant.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         like_is_id: &'r [usize],
         /// The same for disliked texts.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         unlike_unscored: Vec<usize>,
         /// The same for disliked items.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         unlike_missing: &'r [usize],
         /// Indexes of the disliked texts that are ids of items.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         unlike_is_id: &'r [usize],
         /// Attributes that `filter` asks for and no item of the collection has.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         filter_unknown: &'r [Box<str>],
         /// Attributes for which `filter` asks for a kind of value (a string, a number, a boolean) that no
         /// item has.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         filter_mistyped: &'r [Box<str>],
         /// `collapse_by`, where no item of the collection has such an attribute.
         #[serde(skip_serializing_if = "Option::is_none")]
         collapse_by_unknown: Option<&'r str>,
         /// Attributes of `boosts` that are a number of no item of the collection.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         boosts_unknown: &'r [Box<str>],
     }
 }
@@ -96,7 +89,6 @@ pub(super) struct ItemResults<'r> {
     unscored: usize,
     /// Whether the query was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
     query_truncated: bool,
     /// The share of the query's tokens that the model lists, where it does not list all of them; with
     /// `coverage` in any case.
@@ -132,7 +124,6 @@ pub(super) struct RankedItem<'r> {
     event: Option<&'r str>,
     /// Items that are nearly the same as this item, best first.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
     duplicates: Vec<DuplicateItem<'r>>,
     /// With `explain` and `like`, the index of the liked text that the item is most like, weights included.
     #[serde(skip_serializing_if = "Option::is_none")]

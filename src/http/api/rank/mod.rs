@@ -28,7 +28,7 @@ pub(crate) use texts::{PlannedTexts, TextForm, TextRanking};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::body;
 
@@ -70,7 +70,7 @@ refusals!(
         RankRefusals,
     ),
 )]
-pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response> {
     if body::is_lines(request.headers()) {
         return stream::rank::answer(app, request).await;
     }

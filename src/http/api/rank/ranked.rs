@@ -16,7 +16,7 @@ use crate::http::api::rank::run::{compute, weigh};
 use crate::http::api::rank::texts::TEXT_BYTES;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Pointer, Result, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::request::fields::{Candidate, CandidateId};
 use crate::http::request::json;
@@ -62,7 +62,7 @@ fn of_items(mut error: ApiError) -> ApiError {
 impl Endpoint for Ranked<'_> {
     type Address = Caller;
 
-    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyAsk<'b>> {
         Ok(Box::new(Ranked::new(json::read_object(body)?, caller.clone())))
     }
 }
@@ -81,7 +81,7 @@ impl Ask for Ranked<'_> {
         }
     }
 
-    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>>
     where
         Self: 'q,
     {
@@ -106,7 +106,7 @@ fn plan_items<'b>(
     request: &RankRequest<'b>,
     (caller, name): (&Caller, &str),
     context: &PlanContext<'_>,
-) -> Result<Plan<'b>, ApiError> {
+) -> Result<Plan<'b>> {
     let app = context.app;
     if let Some(list) = &request.exclude {
         let (most, length) = (app.settings.max_candidates, list.length);
@@ -131,10 +131,7 @@ fn plan_items<'b>(
     Ok((question, resolved, cost, Some(held)))
 }
 
-fn plan_candidates<'b>(
-    request: &RankRequest<'b>,
-    context: &PlanContext<'_>,
-) -> Result<Plan<'b>, ApiError> {
+fn plan_candidates<'b>(request: &RankRequest<'b>, context: &PlanContext<'_>) -> Result<Plan<'b>> {
     let app = context.app;
     request.check_candidates(app)?;
     let asked = request.asked(None)?;
@@ -158,7 +155,6 @@ fn plan_candidates<'b>(
     Ok((question, resolved, cost, None))
 }
 
-/// Bytes of a result's text, id and data.
 fn result_bytes(
     request: &RankRequest<'_>,
     text: &str,
@@ -199,7 +195,7 @@ impl Planned for PlannedRanking<'_> {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         self.request.parts().for_each(|part| app.metrics.ranked_with(part));
         let answered = match &self.held {
             Some(held) => self.answer_items(held, app, job, answer).map_err(of_items),
@@ -216,7 +212,7 @@ impl PlannedRanking<'_> {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         let Self { request, question, resolved, cost, .. } = self;
         app.metrics.ranked_with(RankPart::Collection);
         if held.found.shortlist.is_some() {
@@ -234,7 +230,7 @@ impl PlannedRanking<'_> {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         let Self { request, question, resolved, cost, .. } = self;
         let mut candidates = request.ranked_candidates();
         if let Some(fusion) = &question.fusion {

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::http::api::pipeline;
 use crate::http::api::rank::ItemBoostFields;
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields;
@@ -33,24 +33,20 @@ pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 /// The body of `POST /rank`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub struct RankRequest<'b> {
     /// What the candidates are compared with. Give one of `query`, `queries` and `like`, or of a collection
     /// `boosts` alone.
-    #[serde(borrow)]
     #[schema(value_type = Option<fields::NonEmptyText>)]
     pub(crate) query: Option<Text<'b>>,
     /// Several of them: the answer has a ranking for each, in order, as each alone would have it.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<fields::NonEmptyText>>, min_items = 1, max_items = 100)]
     pub(crate) queries: Option<List<Text<'b>>>,
     /// Texts that candidates should be like, for methods of the kind `similarity`; their order does not
     /// matter.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<LikedText<'b>>>, min_items = 1, max_items = 100)]
     pub(crate) like: Option<List<LikedText<'b>>>,
     /// Texts that they should not be like, beside `like`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<DislikedText<'b>>>, max_items = 100)]
     pub(crate) unlike: Option<List<DislikedText<'b>>>,
     /// What the scores with several liked texts come to.
@@ -59,12 +55,10 @@ pub struct RankRequest<'b> {
     /// score; default: 0.5.
     pub(crate) unlike_weight: Option<Weight>,
     /// The candidates. Give either these or `collection`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<Candidate<'b>>>, min_items = 1, max_items = 10000)]
     pub(crate) candidates: Option<List<Candidate<'b>>>,
     /// A collection whose items are ranked: all of them, unless `filter`, `event` or `within` says
     /// otherwise.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collection: Option<Cow<'b, str>>,
     /// Which items of the collection are ranked, by their attributes: an object of conditions, all of
@@ -72,15 +66,12 @@ pub struct RankRequest<'b> {
     /// has any of `eq`, `ne`, `in`, `gt`, `gte`, `lt`, `lte`, `exists`; under `any` stands a list of
     /// filters of which one must hold, under `not` one that must not.
     // Read, and counted, once the collection is known.
-    #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     pub(crate) filter: Option<&'b RawValue>,
     /// Only items of the collection that belong to the event of this name.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) event: Option<Cow<'b, str>>,
     /// Only items of the collection whose time is no further back than this: `30s`, `15m`, `24h`, `7d`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) within: Option<Cow<'b, str>>,
     /// How many items of the collection are scored: those nearest by `avg-cos` to the query, to each of
@@ -89,9 +80,7 @@ pub struct RankRequest<'b> {
     /// items by fusions and by methods of which that misses next to none of the best, of more than 200,000 by
     /// others; all by a method whose vectors are kept.
     pub(crate) shortlist: Option<ShortlistLength>,
-    #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,
-    #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
     pub(crate) measure: Option<MeasureName>,
     pub(crate) opposites: Option<Opposites>,
@@ -116,7 +105,6 @@ pub struct RankRequest<'b> {
     pub(crate) min_known: Option<Share>,
     /// Candidates of these names are left out, as if they had not been sent: neither ranked nor listed
     /// under `unscored`. The others keep their `index`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<CandidateId<'b>>>, max_items = 10000)]
     pub(crate) exclude: Option<List<CandidateId<'b>>>,
     /// What a candidate's `boost` does to its score.
@@ -124,12 +112,10 @@ pub struct RankRequest<'b> {
     /// Boosts of the collection's items, each a number from 0 to 1 that counts beside the similarity. A score is
     /// the sum of similarity and boosts by their weights; the similarity's weight is the rest to 1. Without a
     /// text to rank for a score is the sum of the boosts by their weights.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
     pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
     /// Several rankings made one, instead of `method`: by methods, and by numbers that the candidates
     /// bring under `scores`.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<FusePart<'b>>>, min_items = 1, max_items = 16)]
     pub(crate) fuse: Option<List<FusePart<'b>>>,
     /// How the parts of `fuse` become one.
@@ -139,7 +125,6 @@ pub struct RankRequest<'b> {
     pub(crate) collapse: Option<Threshold>,
     /// The name of an attribute of the items of the collection, such as their series: only the best of the
     /// items with the same value is a result. All items without the attribute are results.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collapse_by: Option<Cow<'b, str>>,
     /// How many items with the same value of `collapse_by` are results; default: one.
@@ -192,7 +177,7 @@ impl<'b> RankRequest<'b> {
         self.candidates.as_ref().map_or(&[], |list| &list.items)
     }
 
-    pub(crate) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
+    pub(crate) fn resolve(&self, models: &Models) -> Result<Resolved> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
             opposites: self.opposites,
@@ -210,7 +195,7 @@ impl<'b> RankRequest<'b> {
 
     /// The texts that candidates are ranked for, some of which may be items' texts; refuses fields
     /// that exclude each other.
-    pub(crate) fn asked(&self, named: Option<&[NamedItems; 2]>) -> Result<Asked<'b>, ApiError> {
+    pub(crate) fn asked(&self, named: Option<&[NamedItems; 2]>) -> Result<Asked<'b>> {
         let wrong = |pointer: &'static str, detail: &'static str| {
             Err(ApiError::at(Code::InvalidField, pointer, detail))
         };
@@ -295,7 +280,7 @@ impl<'b> RankRequest<'b> {
         }
     }
 
-    pub(crate) fn check_lengths(&self, app: &App) -> Result<(), ApiError> {
+    pub(crate) fn check_lengths(&self, app: &App) -> Result<()> {
         let most = ("max_queries", app.settings.max_queries);
         if let Some(queries) = &self.queries {
             pipeline::check_length("/queries", "queries", queries.length, most)?;
@@ -314,7 +299,7 @@ impl<'b> RankRequest<'b> {
         &self,
         asked: Asked<'t>,
         resolved: &Resolved,
-    ) -> Result<Question<'t>, ApiError> {
+    ) -> Result<Question<'t>> {
         if resolved.fused.is_some() && self.queries.is_some() {
             let detail = "rankings are made one for one query: send several queries by themselves";
             return Err(ApiError::at(Code::InvalidField, "/queries", detail));
@@ -358,7 +343,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// Refuses fields of candidates that cannot be used.
-    pub(super) fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<(), ApiError> {
+    pub(super) fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<()> {
         let (excluded, limit) =
             (self.exclude.as_ref().map_or(0, |list| list.length), app.settings.max_candidates);
         if excluded > limit {
@@ -384,7 +369,7 @@ impl<'b> RankRequest<'b> {
         Ok(())
     }
 
-    pub(super) fn check_candidates(&self, app: &App) -> Result<(), ApiError> {
+    pub(super) fn check_candidates(&self, app: &App) -> Result<()> {
         refuse_given(self.of_collections(), "this stands beside `collection` alone")?;
         let Some(candidates) = &self.candidates else {
             let detail = "the field `candidates` is missing; `collection` may stand in its place";
@@ -395,7 +380,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// Refuses fields that the first line of a stream cannot have.
-    pub(crate) fn check_first_line(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_first_line(&self) -> Result<()> {
         if self.queries.is_some() {
             let detail =
                 "a stream ranks for one query, or by liked texts: send several queries as JSON";
@@ -459,7 +444,7 @@ impl<'b> RankRequest<'b> {
 fn refuse_given(
     fields: impl IntoIterator<Item = (&'static str, bool)>,
     detail: &'static str,
-) -> Result<(), ApiError> {
+) -> Result<()> {
     match fields.into_iter().find(|(_, is_given)| *is_given) {
         Some((field, _)) => Err(ApiError::at(Code::InvalidField, field, detail)),
         None => Ok(()),

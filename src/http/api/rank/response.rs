@@ -20,15 +20,13 @@ enveloped! {
         unscored: &'r [usize],
         /// The reason for each of them: `empty`, `unknown` or `too_long`.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<String>)]
+        #[schema(value_type = Vec<String>)]
         reasons: &'r [Reason],
         /// Indexes of the candidates that were cut.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         truncated: &'r [usize],
         /// Whether the query was cut.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
-        #[schema(required = false)]
         query_truncated: bool,
         /// The share of the query's tokens that the model lists, where it does not list all of them; with
         /// `coverage` in any case.
@@ -36,11 +34,9 @@ enveloped! {
         query_known: Option<f32>,
         /// Places of liked texts that are part of no score, as they have no known word.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         like_unscored: &'r [usize],
         /// The same for disliked texts.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false)]
         unlike_unscored: &'r [usize],
     }
 }
@@ -62,15 +58,13 @@ pub(super) struct OneRanking<'r> {
     unscored: &'r [usize],
     /// The reason for each of them: `empty`, `unknown` or `too_long`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>)]
     reasons: &'r [Reason],
     /// Indexes of the candidates that were cut.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
     truncated: &'r [usize],
     /// Whether the query was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
     query_truncated: bool,
     /// The share of the query's tokens that the model lists, where it does not list all of them; with
     /// `coverage` in any case.
@@ -112,7 +106,6 @@ pub(crate) struct RankedCandidate<'r> {
     data: Option<&'r CallersData<'r>>,
     /// Candidates that are nearly the same as this candidate, best first.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
     duplicates: Vec<DuplicateCandidate<'r>>,
     /// With `explain` and `like`, the index of the liked text that the item is most like, weights included.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use crate::http::api::cost::Cost;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Pointer, Segment};
+use crate::http::error::{ApiError, Pointer, Result, Segment};
 use crate::http::request::query::{Resolved, reading};
 use crate::http::work::pool::JobContext;
 
@@ -35,7 +35,7 @@ pub(crate) fn weigh<T: AsRef<str>>(
     resolved: &Resolved,
     (bytes_of, by_vectors): (impl Fn(&T) -> usize, bool),
     app: &App,
-) -> Result<Cost, ApiError> {
+) -> Result<Cost> {
     let (ranked, page) = (candidates.ranked().len(), &question.page);
     let texts = candidates.ranked().iter().map(|candidate| (*candidate).as_ref());
     let asked = question.asked.texts().map(|(_, text)| text);
@@ -143,7 +143,7 @@ pub(crate) fn compute<T: AsRef<str> + Sync>(
     (resolved, cost, most_tokens): (&Resolved, &Cost, usize),
     app: &App,
     work: &JobContext,
-) -> Result<Pages, ApiError> {
+) -> Result<Pages> {
     let length = candidates.ranked().len();
     let engine = &resolved.model.engine;
     let are_read = !candidates.have_vectors() && !question.asked.is_nothing();

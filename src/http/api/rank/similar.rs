@@ -21,7 +21,7 @@ use crate::http::api::rank::item_ranking::ItemRanking;
 use crate::http::api::rank::ranked::Ranked;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Pointer, Result, Segment};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::fields::{
     CandidateId, Count, LikedText, List, ModelName, RankMethod, Text,
@@ -66,11 +66,11 @@ struct Similar;
 impl Endpoint for Similar {
     type Address = Address;
 
-    fn check_head(_: &Request) -> Result<(), ApiError> {
+    fn check_head(_: &Request) -> Result<()> {
         Ok(())
     }
 
-    fn read<'b>(_: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
+    fn read<'b>(_: &'b [u8], address: &Address) -> Result<AnyAsk<'b>> {
         let Address { caller, collection, id, asked, least: [min_score, threshold] } = address;
         let owned = |name: &String| Cow::Owned(name.clone());
         let id = Some(CandidateId::Text(id.to_string().into()));
@@ -117,7 +117,7 @@ pub(crate) async fn similar(
     State(app): State<Arc<App>>,
     Named { call, collection, id }: Named,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let asked: SimilarParameters = json::read_query(request.uri())?;
     if asked.top_k.is_some_and(|most| !(1..=MAX).contains(&most)) {
         let detail = format!("expected a whole number from 1 to {MAX}");
@@ -148,7 +148,7 @@ fn of_path(error: ApiError) -> ApiError {
 }
 
 /// The answer with the tag of its bytes, or without the bytes if the client has that tag.
-async fn tagged(response: Response, known: Option<&HeaderValue>) -> Result<Response, ApiError> {
+async fn tagged(response: Response, known: Option<&HeaderValue>) -> Result<Response> {
     let (mut head, body) = response.into_parts();
     let failed = |error: &dyn ToString| ApiError::internal(&error.to_string());
     let bytes = to_bytes(body, usize::MAX).await.map_err(|error| failed(&error))?;

@@ -8,7 +8,7 @@ use crate::http::api::cost::Cost;
 use crate::http::api::question::Planned;
 use crate::http::api::rank::run;
 use crate::http::app::App;
-use crate::http::error::{ApiError, Pointer};
+use crate::http::error::{Pointer, Result};
 use crate::http::request::fields::Text;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
@@ -34,7 +34,7 @@ impl TextRanking<'_> {
         }
     }
 
-    pub(crate) fn cost(&self, app: &App) -> Result<Cost, ApiError> {
+    pub(crate) fn cost(&self, app: &App) -> Result<Cost> {
         self.resolved.model.engine.check(&self.resolved.query)?;
         let bytes_of =
             |text: &Text<'_>| if self.return_text { TEXT_BYTES + text.as_ref().len() } else { 0 };
@@ -42,12 +42,7 @@ impl TextRanking<'_> {
         run::weigh(&self.question(), &candidates, &self.resolved, (bytes_of, false), app)
     }
 
-    pub(crate) fn pages(
-        &self,
-        cost: &Cost,
-        app: &App,
-        work: &JobContext,
-    ) -> Result<Pages, ApiError> {
+    pub(crate) fn pages(&self, cost: &Cost, app: &App, work: &JobContext) -> Result<Pages> {
         let planned = (&self.resolved, cost, app.settings.tokens_total);
         run::compute(&self.question(), &Candidates::new(&self.texts), planned, app, work)
     }
@@ -59,7 +54,7 @@ pub(crate) trait TextForm: Send {
     fn place(&self, pointer: Pointer) -> Pointer;
 
     /// Weighs a ranking whose answer has this format.
-    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError>;
+    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost>;
 
     fn write(
         &self,
@@ -67,7 +62,7 @@ pub(crate) trait TextForm: Send {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError>;
+    ) -> Result<()>;
 }
 
 /// A ranking of texts that was weighed.
@@ -78,7 +73,7 @@ pub(crate) struct PlannedTexts<'b, F> {
 }
 
 impl<'b, F: TextForm> PlannedTexts<'b, F> {
-    pub(crate) fn new(ranking: TextRanking<'b>, form: F, app: &App) -> Result<Self, ApiError> {
+    pub(crate) fn new(ranking: TextRanking<'b>, form: F, app: &App) -> Result<Self> {
         let cost = form.cost(&ranking, app);
         let cost = cost.map_err(|error| error.renamed(|pointer| form.place(pointer)))?;
         Ok(Self { ranking, form, cost })
@@ -99,7 +94,7 @@ impl<F: TextForm> Planned for PlannedTexts<'_, F> {
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
+    ) -> Result<Counts> {
         let Self { ranking, form, cost } = *self;
         let answered = ranking.pages(&cost, app, job).and_then(|made| {
             form.write((&ranking, &made), app, job, answer)?;

@@ -13,12 +13,12 @@ use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Pointer, Segment};
+use crate::http::error::{Pointer, Result, Segment};
 use crate::http::request::json;
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::work::pool::JobContext;
 
-pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response> {
     let opening = Opening::new(app, &request)?;
     let mut asked: EmbedParameters = json::read_query(request.uri())?;
     let (model, method) = (asked.model.take(), asked.method.take());
@@ -52,7 +52,7 @@ impl LineQuestion for Embedding {
         Some(&self.resolved)
     }
 
-    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<TextLine<'b>, ApiError> {
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<TextLine<'b>> {
         parse(line)
     }
 
@@ -64,7 +64,7 @@ impl LineQuestion for Embedding {
         Asked::per_part(self, items)
     }
 
-    fn ask(&self, items: &[&TextLine<'_>], _: &JobContext) -> Result<Embeddings, ApiError> {
+    fn ask(&self, items: &[&TextLine<'_>], _: &JobContext) -> Result<Embeddings> {
         Ok(Asked::ask(self, items)?)
     }
 

@@ -9,15 +9,14 @@ use cognate::engine::Counts;
 use cognate_collections::{Applied, Item, ItemPatch, NamedPatch};
 use serde::Serialize;
 
-use crate::http::api::collections::answers;
 use crate::http::api::collections::answers::Against;
-use crate::http::api::collections::call;
 use crate::http::api::collections::items::ItemRequest;
+use crate::http::api::collections::{answers, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Result};
 use crate::http::request::body;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
@@ -30,11 +29,7 @@ pub(crate) enum Change {
     Patch,
 }
 
-pub(crate) fn answer(
-    change: Change,
-    against: Against,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub(crate) fn answer(change: Change, against: Against, request: Request) -> Result<Response> {
     let opening = Opening::new(Arc::clone(&against.call.app), &request)?;
     body::no_settings(request.uri())?;
     let place = opening.place()?;
@@ -86,14 +81,14 @@ impl LineQuestion for Items {
     type Item<'b> = Changed;
     /// The joint outcome of all, and the errors of single ones; the list is empty if there are
     /// none.
-    type Answers = (Result<Applied, ApiError>, Vec<Option<ApiError>>);
+    type Answers = (Result<Applied>, Vec<Option<ApiError>>);
     type Kept = Kept;
 
     fn resolved(&self) -> Option<&Resolved> {
         None
     }
 
-    fn read(&self, line: Option<&[u8]>) -> Result<Changed, ApiError> {
+    fn read(&self, line: Option<&[u8]>) -> Result<Changed> {
         if self.change == Change::Patch {
             let (id, patch): (Box<str>, ItemPatch) = parse::<NamedPatch>(line)?.into();
             return Ok(Changed::Patch(id, patch));
@@ -114,11 +109,11 @@ impl LineQuestion for Items {
         app.collections.is_remote()
     }
 
-    async fn turn(&self) -> Result<Option<Turn>, ApiError> {
+    async fn turn(&self) -> Result<Option<Turn>> {
         self.against.turn().await.map(Some)
     }
 
-    fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+    fn wait_durable(&self) -> impl Future<Output = Result<()>> + Send {
         self.against.wait_durable()
     }
 
@@ -127,7 +122,7 @@ impl LineQuestion for Items {
         usize::MAX
     }
 
-    fn ask(&self, lines: &[&Changed], _: &JobContext) -> Result<Self::Answers, ApiError> {
+    fn ask(&self, lines: &[&Changed], _: &JobContext) -> Result<Self::Answers> {
         let (mut items, mut patches) = (Vec::new(), Vec::new());
         for line in lines {
             match line {
@@ -169,7 +164,7 @@ impl LineQuestion for Items {
     }
 
     /// An error that refuses whole valid items would refuse all later ones, so the stream ends.
-    fn keep(&self, part: &mut Part<Kept>) -> Result<(), ApiError> {
+    fn keep(&self, part: &mut Part<Kept>) -> Result<()> {
         let Kept { applied, refused } = std::mem::take(&mut part.kept);
         if let Some(error) = refused {
             return Err(error);

@@ -12,7 +12,7 @@ use crate::http::api::pipeline::{DISK_PATIENCE, uncertain};
 use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of};
 use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::observe::hand_over::HandedOver;
 use crate::http::observe::streams::{LineRefusals, Outcome, StreamEnd};
 use crate::http::work::pool::{GRACE, JobContext};
@@ -145,7 +145,7 @@ impl<Q: LineQuestion> Stream<Q> {
 
     /// Computes the remainder after the last line on the pool, waiting for room as long as the
     /// deadline allows.
-    pub(super) async fn finish_on_pool(self: &Arc<Self>) -> (Result<(), ApiError>, Duration) {
+    pub(super) async fn finish_on_pool(self: &Arc<Self>) -> (Result<()>, Duration) {
         let patience = Duration::from_millis(self.app.settings.compute_deadline_ms);
         let deadline = Instant::now() + patience;
         let finished = loop {
@@ -165,7 +165,7 @@ impl<Q: LineQuestion> Stream<Q> {
     async fn try_to_finish(
         self: &Arc<Self>,
         patience: Duration,
-    ) -> Result<Result<(Result<(), ApiError>, Duration), ApiError>, ApiError> {
+    ) -> Result<Result<(Result<()>, Duration)>> {
         let app = &self.app;
         let permit = app.admission.admit_for(&self.caller.client)?;
         let stream = Arc::clone(self);
@@ -180,10 +180,10 @@ impl<Q: LineQuestion> Stream<Q> {
     }
 
     /// The answers to the first lines, at least one.
-    fn answer_some(&self, lines: &[Line], work: &JobContext) -> Result<Part<Q::Kept>, ApiError> {
+    fn answer_some(&self, lines: &[Line], work: &JobContext) -> Result<Part<Q::Kept>> {
         work.check()?;
         let question = &self.question;
-        let items: Vec<Result<Q::Item<'_>, ApiError>> =
+        let items: Vec<Result<Q::Item<'_>>> =
             lines.iter().map(|line| question.read(line.bytes.as_deref())).collect();
         let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
         let per_part = question.per_part(&sound);
@@ -213,10 +213,10 @@ impl<Q: LineQuestion> Stream<Q> {
     fn answer_together(
         &self,
         lines: &[Line],
-        items: &[Result<Q::Item<'_>, ApiError>],
+        items: &[Result<Q::Item<'_>>],
         work: &JobContext,
         part: &mut Part<Q::Kept>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let question = &self.question;
         let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
         // Usually all lines are sound. If one is not, the joint answer fails, and each line is
@@ -263,7 +263,7 @@ impl<Q: LineQuestion> Stream<Q> {
 }
 
 /// Waits a moment before room is requested again; returns the refusal if the deadline is over.
-async fn wait_for_room(deadline: Instant, refused: ApiError) -> Result<(), ApiError> {
+async fn wait_for_room(deadline: Instant, refused: ApiError) -> Result<()> {
     if Instant::now() > deadline {
         return Err(refused);
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Detail};
+use crate::http::error::{ApiError, Code, Detail, Result};
 use crate::http::request::fields::{Text, forms};
 use crate::http::request::json;
 use crate::http::work::numbers;
@@ -56,11 +56,9 @@ pub(super) struct TextLine<'b> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct NamedText<'b> {
-    #[serde(borrow)]
     id: Option<LineId<'b>>,
-    #[serde(borrow)]
     text: Text<'b>,
 }
 
@@ -75,7 +73,7 @@ forms!(TextLine<'b>: "a string or an object with `text`";
     object(NamedText { id, text } in NamedText<'de>) => Ok(TextLine { id, text }););
 
 /// Parses a line; a line that is too long has no bytes.
-pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T, ApiError> {
+pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T> {
     let bytes = bytes.ok_or_else(|| {
         let detail = format!("the line has more than {MAX_LINE_BYTES} bytes");
         ApiError::new(Code::BodyTooLarge, detail)

@@ -20,7 +20,7 @@ use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{Code, Result};
 use crate::http::request::json;
 use crate::http::request::query::{Resolved, estimate};
 use crate::http::work::pool::{JobContext, items_per_part};
@@ -35,7 +35,7 @@ struct Items {
     matching: Matching,
 }
 
-pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
+pub(crate) fn answer(against: Against, request: Request) -> Result<Response> {
     let opening = Opening::new(Arc::clone(&against.call.app), &request)?;
     let asked: MatchParameters = json::read_query(request.uri())?;
     let matching = asked.matching(&opening.app.models())?;
@@ -49,7 +49,7 @@ struct LineItem(Item);
 
 impl Items {
     /// Matches items of different names; a refused item does not stop the others.
-    fn follow(&self, run: &[&LineItem], work: &JobContext) -> Vec<Result<Matched, ApiError>> {
+    fn follow(&self, run: &[&LineItem], work: &JobContext) -> Vec<Result<Matched>> {
         let (mut left, mut refused) = (run.to_vec(), Vec::new());
         let matched = loop {
             let items = left.iter().map(|LineItem(item)| item.clone()).collect();
@@ -62,7 +62,7 @@ impl Items {
                 Ok(matched) => break Ok(matched),
             }
         };
-        let mut answers: Vec<Result<Matched, ApiError>> = match matched {
+        let mut answers: Vec<Result<Matched>> = match matched {
             Ok(matched) => matched.into_iter().map(Ok).collect(),
             Err(error) => left.iter().map(|_| Err(error.clone())).collect(),
         };
@@ -77,14 +77,14 @@ impl Items {
 
 impl LineQuestion for Items {
     type Item<'b> = LineItem;
-    type Answers = Vec<Result<Matched, ApiError>>;
+    type Answers = Vec<Result<Matched>>;
     type Kept = ();
 
     fn resolved(&self) -> Option<&Resolved> {
         Some(&self.matching.resolved)
     }
 
-    fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
+    fn read(&self, line: Option<&[u8]>) -> Result<LineItem> {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(cognate_collections::now());
         let text_bytes = self.against.collection().limits().text_bytes;
@@ -102,14 +102,14 @@ impl LineQuestion for Items {
         app.collections.is_remote()
     }
 
-    async fn turn(&self) -> Result<Option<Turn>, ApiError> {
+    async fn turn(&self) -> Result<Option<Turn>> {
         match self.matching.how.add {
             AddPolicy::None => Ok(None),
             AddPolicy::All | AddPolicy::New => self.against.turn().await.map(Some),
         }
     }
 
-    fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+    fn wait_durable(&self) -> impl Future<Output = Result<()>> + Send {
         self.against.wait_durable()
     }
 
@@ -127,7 +127,7 @@ impl LineQuestion for Items {
 
     /// Matched items are already added and are never matched again, so an error is the answer of
     /// the items that it concerns.
-    fn ask(&self, items: &[&LineItem], work: &JobContext) -> Result<Self::Answers, ApiError> {
+    fn ask(&self, items: &[&LineItem], work: &JobContext) -> Result<Self::Answers> {
         let mut answers = Vec::with_capacity(items.len());
         let mut rest = items;
         while !rest.is_empty() {
@@ -139,7 +139,7 @@ impl LineQuestion for Items {
             answers.extend(self.follow(run, work));
         }
         // If none was matched in time, nothing was changed: the question may be repeated.
-        let is_late = |answer: &Result<Matched, ApiError>| {
+        let is_late = |answer: &Result<Matched>| {
             answer.as_ref().is_err_and(|error| error.code == Code::DeadlineExceeded)
         };
         match answers.first() {

@@ -34,7 +34,7 @@ use crate::http::api::ways::Way;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::request_log::Facts;
 use crate::http::observe::streams::Outcome;
@@ -62,7 +62,7 @@ trait LineQuestion: Send + Sync + 'static {
     fn resolved(&self) -> Option<&Resolved>;
 
     /// Parses a line; a line that is too long has no bytes.
-    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<Self::Item<'b>, ApiError>;
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<Self::Item<'b>>;
 
     fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
 
@@ -73,12 +73,12 @@ trait LineQuestion: Send + Sync + 'static {
 
     /// Waits for the turn to compute, if questions of this kind are computed one at a time; holds
     /// no thread.
-    fn turn(&self) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+    fn turn(&self) -> impl Future<Output = Result<Option<Turn>>> + Send {
         async { Ok(None) }
     }
 
     /// Waits until writes are durable, before answers are sent; holds no thread of the pool.
-    fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+    fn wait_durable(&self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
 
@@ -86,7 +86,7 @@ trait LineQuestion: Send + Sync + 'static {
     fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
     /// Computes items together. An error of one item fails all.
-    fn ask(&self, items: &[&Self::Item<'_>], work: &JobContext) -> Result<Self::Answers, ApiError>;
+    fn ask(&self, items: &[&Self::Item<'_>], work: &JobContext) -> Result<Self::Answers>;
 
     fn counts(answers: &Self::Answers) -> Counts;
 
@@ -106,7 +106,7 @@ trait LineQuestion: Send + Sync + 'static {
     }
 
     /// Takes the data of lines, in the order of the lines.
-    fn keep(&self, _: &mut Part<Self::Kept>) -> Result<(), ApiError> {
+    fn keep(&self, _: &mut Part<Self::Kept>) -> Result<()> {
         Ok(())
     }
 
@@ -116,7 +116,7 @@ trait LineQuestion: Send + Sync + 'static {
     }
 
     /// Does the work that remains after the last line.
-    fn finish(&self, _: &JobContext) -> Result<(), ApiError> {
+    fn finish(&self, _: &JobContext) -> Result<()> {
         Ok(())
     }
 
@@ -135,7 +135,7 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(app: Arc<App>, request: &Request) -> Result<Self, ApiError> {
+    fn new(app: Arc<App>, request: &Request) -> Result<Self> {
         let caller = Caller::from_extensions(request.extensions())?;
         let permit = app.admission.admit_for(&caller.client)?;
         body::check_encoding(request.headers())?;
@@ -144,7 +144,7 @@ impl Opening {
     }
 
     /// A slot for streams, if one is free.
-    fn place(&self) -> Result<Place, ApiError> {
+    fn place(&self) -> Result<Place> {
         self.app.streams.take(&self.caller.client)
     }
 

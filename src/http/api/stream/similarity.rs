@@ -13,14 +13,14 @@ use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Pointer};
+use crate::http::error::{Pointer, Result};
 use crate::http::request::fields::{MeasureName, Text, TwoTexts, forms};
 use crate::http::request::json;
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
 
-pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response> {
     let opening = Opening::new(app, &request)?;
     let asked: SimilarityParameters = json::read_query(request.uri())?;
     let selection = Selection {
@@ -45,13 +45,10 @@ pub(super) struct PairLine<'b> {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct NamedPair<'b> {
-    #[serde(borrow)]
     id: Option<LineId<'b>>,
-    #[serde(borrow)]
     a: Text<'b>,
-    #[serde(borrow)]
     b: Text<'b>,
 }
 
@@ -93,7 +90,7 @@ impl LineQuestion for Scoring {
         Some(&self.resolved)
     }
 
-    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<PairLine<'b>, ApiError> {
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<PairLine<'b>> {
         parse(line)
     }
 
@@ -105,7 +102,7 @@ impl LineQuestion for Scoring {
         Asked::per_part(self, items)
     }
 
-    fn ask(&self, items: &[&PairLine<'_>], _: &JobContext) -> Result<Scores, ApiError> {
+    fn ask(&self, items: &[&PairLine<'_>], _: &JobContext) -> Result<Scores> {
         Ok(Asked::ask(self, items)?)
     }
 

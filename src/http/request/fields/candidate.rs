@@ -42,17 +42,13 @@ struct More<'b> {
 
 /// A text with its id, data and other fields.
 #[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct CandidateFields<'b> {
-    #[serde(borrow)]
     id: Option<CandidateId<'b>>,
-    #[serde(borrow)]
     text: Text<'b>,
     /// Added to the score, or multiplied by it where `boost_by` says so, then from 0.
     boost: Option<Score>,
-    #[serde(borrow)]
     data: Option<CallersData<'b>>,
-    #[serde(borrow)]
     scores: Option<CallersScores<'b>>,
 }
 

@@ -14,15 +14,13 @@ const RUN_NAME: &str = "a name of 1 to 64 bytes";
 
 /// One of the rankings that become one: by a method, or by numbers that the candidates bring.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct FusePart<'b> {
     /// A method. A part has either a method or `scores`.
-    #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
     /// The measure that compares the method's vectors.
     pub(crate) measure: Option<MeasureName>,
     /// The name of numbers that every candidate has under its own `scores`.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
     pub(crate) scores: Option<RunName<'b>>,
     /// The weight of the part, from 0; default: 1. Only the proportions of weights count.

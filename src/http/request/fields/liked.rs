@@ -23,14 +23,12 @@ pub(crate) struct DislikedText<'b>(pub LikedText<'b>);
 
 /// A text and its weight.
 #[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct WeightedText<'b> {
     /// The text. Give either this or `id`.
-    #[serde(borrow)]
     #[schema(value_type = Option<NonEmptyText>)]
     text: Option<Text<'b>>,
     /// An item of the collection that is ranked, whose text it is; it is no result itself.
-    #[serde(borrow)]
     id: Option<CandidateId<'b>>,
     /// The factor of the score; default: 1.
     weight: Option<Weight>,

@@ -12,7 +12,6 @@ use crate::http::request::fields::forms;
 /// Largest score or threshold that can be requested; no method comes near it.
 const MAX_SCORE: f64 = 1e6;
 
-/// The error of a number that is out of range.
 pub(crate) fn out_of_range<E: Error>(number: f64, expected: &dyn Expected) -> E {
     E::invalid_value(Unexpected::Float(number), expected)
 }
@@ -97,7 +96,6 @@ whole_numbers! {
     Offset: 0 to 100000;
 }
 
-/// The number, if it is within the range.
 pub(crate) fn within<E: Error>(
     number: impl Into<i128>,
     range: RangeInclusive<usize>,

@@ -100,11 +100,9 @@ pub(crate) struct Pair<'b> {
 
 /// Two texts by name.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 pub(crate) struct NamedPair<'b> {
-    #[serde(borrow)]
     a: Text<'b>,
-    #[serde(borrow)]
     b: Text<'b>,
 }
 

@@ -12,11 +12,11 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::json::refusal;
 use crate::http::request::json::trace::{Key, Problem, short_key};
 
-pub(crate) fn read_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
+pub(crate) fn read_query<T: DeserializeOwned>(uri: &Uri) -> Result<T> {
     let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri);
     let Query(pairs) = pairs.map_err(|_| {
         ApiError::at(Code::InvalidField, "", "the query string is not `name=value&name=value`")
@@ -136,7 +136,7 @@ mod tests {
         all: bool,
     }
 
-    fn read(query: &str) -> Result<Asked, ApiError> {
+    fn read(query: &str) -> Result<Asked> {
         read_query(&format!("/x?{query}").parse().unwrap())
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::http::auth::client::{Client, Resource};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Result};
 use crate::http::work::admission::{Permit, Reason};
 
 pub(super) struct Shared {
@@ -159,7 +159,7 @@ impl Shared {
         client: &Client,
         held: usize,
         units: usize,
-    ) -> Result<Place, ApiError> {
+    ) -> Result<Place> {
         self.check_wait(state, client, held, units)?;
         // The first in the queue waits whatever the estimate: its wait improves the estimate.
         if state.waiting.is_empty() {
@@ -183,7 +183,7 @@ impl Shared {
         client: &Client,
         held: usize,
         units: usize,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         let refused = |reason| Err(self.refusal(reason, client, units.saturating_sub(held)));
         if self.patience.is_zero() {
             return refused(Reason::Busy);
@@ -253,7 +253,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) async fn wait(mut self) -> Result<Permit, ApiError> {
+    pub(super) async fn wait(mut self) -> Result<Permit> {
         let Some(receiver) = self.receiver.as_mut() else {
             return Err(Reason::Busy.refusal(false));
         };

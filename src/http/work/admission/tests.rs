@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::http::auth::client::Resource;
-use crate::http::error::{Bottleneck, Code};
+use crate::http::error::{Bottleneck, Code, Result};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Enough that 4 of them are small and 16 are reserved for small requests.
 const UNITS: usize = 1024;
 
-type Waits<'a> = Pin<Box<dyn Future<Output = Result<Permit, ApiError>> + 'a>>;
+type Waits<'a> = Pin<Box<dyn Future<Output = Result<Permit>> + 'a>>;
 
 fn ask(admission: &Admission, items: usize) -> Waits<'_> {
     ask_as(admission, &Client::default(), items)
@@ -29,7 +29,7 @@ fn ask_as<'a>(admission: &'a Admission, client: &Client, items: usize) -> Waits<
     })
 }
 
-fn poll(waits: &mut Waits<'_>) -> Option<Result<Permit, ApiError>> {
+fn poll(waits: &mut Waits<'_>) -> Option<Result<Permit>> {
     match waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => Some(outcome),
         Poll::Pending => None,

@@ -9,12 +9,12 @@ use crate::embedded::storage::Storage;
 use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{Collection, CollectionError, Home, Limits, Settings, Write};
+use crate::{Collection, CollectionError, Home, Limits, Result, Settings, Write};
 
 const DATA: &str = "/data";
 pub(super) const LOG: &str = "/data/news/items.log";
 
-pub(super) fn open(disk: &Simulated) -> Result<EmbeddedHome, CollectionError> {
+pub(super) fn open(disk: &Simulated) -> Result<EmbeddedHome> {
     let storage = Arc::new(disk.clone());
     let opened = EmbeddedHome::open_each(storage, Path::new(DATA), Limits::DEFAULT, false);
     opened.map(|(collections, _)| collections)
@@ -30,7 +30,7 @@ fn holds(collections: &EmbeddedHome) -> Holds {
 
 const ASKED: usize = 12;
 
-fn ask(collections: &EmbeddedHome, number: usize) -> Result<(), CollectionError> {
+fn ask(collections: &EmbeddedHome, number: usize) -> Result<()> {
     let news = || collections.named("news");
     let keeps =
         |most: usize| Settings { max_items: Some(most), ttl_ms: None, ..Settings::default() };

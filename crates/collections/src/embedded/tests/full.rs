@@ -9,7 +9,9 @@ use crate::embedded::tests::faults::{LOG, open};
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::tests::{ids, item};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{Collection, CollectionError, Home, Item, ItemSelector, Limits, Settings, Write};
+use crate::{
+    Collection, CollectionError, Home, Item, ItemSelector, Limits, Result, Settings, Write,
+};
 
 /// Bytes that a crash may leave beyond the last whole frame.
 const TORN: &[u8] = b"half of a frame that nobody was told of";
@@ -32,7 +34,7 @@ fn news(home: &EmbeddedHome) -> Arc<EmbeddedCollection> {
     home.named("news").unwrap()
 }
 
-fn is_unwritten<T>(answer: Result<T, CollectionError>) -> bool {
+fn is_unwritten<T>(answer: Result<T>) -> bool {
     matches!(answer, Err(CollectionError::Write { .. }))
 }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use super::{item, log_of, open, with_batches};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{Collection, CollectionError, Home, Limits, Settings, Write, back_up};
+use crate::{Collection, CollectionError, Home, Limits, Result, Settings, Write, back_up};
 
-fn is_away<T: std::fmt::Debug>(answer: Result<T, CollectionError>) -> bool {
+fn is_away<T: std::fmt::Debug>(answer: Result<T>) -> bool {
     matches!(answer, Err(CollectionError::Away { .. }))
 }
 
-fn put(news: &EmbeddedCollection, at: usize) -> Result<(), CollectionError> {
+fn put(news: &EmbeddedCollection, at: usize) -> Result<()> {
     news.put(vec![item(at, "the flood", 0)], 0).map(drop)
 }
 

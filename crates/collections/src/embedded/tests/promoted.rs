@@ -8,10 +8,12 @@ use std::{fs, thread};
 
 use super::{frames, log_of, open, with_batches};
 use crate::embedded::storage::Stored;
-use crate::{Collection, CollectionError, Cut, Home, Limits, Promoted, ReplicaHome, promote};
+use crate::{
+    Collection, CollectionError, Cut, Home, Limits, Promoted, ReplicaHome, Result, promote,
+};
 
 /// Watches for as long as no test may take; fails if it watches where it should not.
-fn promoted(folder: &Path, may_watch: bool) -> Result<(Vec<Promoted>, Vec<Cut>), CollectionError> {
+fn promoted(folder: &Path, may_watch: bool) -> Result<(Vec<Promoted>, Vec<Cut>)> {
     let tell = || assert!(may_watch, "it watches");
     promote(folder, Limits::DEFAULT, Duration::from_secs(60), tell)
 }

@@ -12,7 +12,7 @@ use crate::embedded::store::LAST_PIECE;
 use crate::embedded::tests::faults::{LOG, open};
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::tests::{ids, item};
-use crate::{Collection, CollectionError, Home, Limits, Settings};
+use crate::{Collection, CollectionError, Home, Limits, Result, Settings};
 
 /// Adds and removes items between copying a log and replacing it, while some steps of the disk
 /// fail; returns the number of steps.
@@ -29,7 +29,7 @@ fn run(fails: Range<usize>, seeds: u64) -> usize {
     let has_copy = copy.is_ok();
     let (mut kept, mut gone) = ((0..20).collect::<Vec<usize>>(), Vec::new());
     let mut unknown = Vec::new();
-    let note = |answer: Result<_, CollectionError>, at, list: &mut Vec<usize>| match answer {
+    let note = |answer: Result<_>, at, list: &mut Vec<usize>| match answer {
         Ok(_) => list.push(at),
         Err(CollectionError::Write { .. }) => {}
         Err(CollectionError::Unsynced { .. }) => unknown.push(at),

@@ -12,9 +12,8 @@ use serde::de::IgnoredAny;
 use tokenizers::models::unigram::Unigram;
 use tokenizers::{ModelWrapper, Tokenizer};
 
-use crate::readers::STATIC_FOLDER;
 use crate::readers::positioned::Source;
-use crate::readers::{Budget, Place, ReadError, Subword, VectorReader};
+use crate::readers::{Budget, Place, Result, STATIC_FOLDER, Subword, VectorReader};
 
 #[derive(Debug)]
 pub struct Model2VecReader {
@@ -32,7 +31,7 @@ pub struct Model2VecReader {
 }
 
 impl Model2VecReader {
-    pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
+    pub fn open(folder: &Path, budget: Budget) -> Result<Self> {
         let Layout { config, tokenizer, tensors } = Layout::new(folder);
         let config = config.map(|path| Source::open(&path)).transpose()?;
         let tokenizer = Source::open(&tokenizer)?;
@@ -45,7 +44,7 @@ impl Model2VecReader {
         tokenizer: &Source,
         config: Option<&Source>,
         budget: Budget,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self> {
         let settings = config.map_or(Ok(Settings::USUAL), Settings::read)?;
         let Entries { entries: words, subword } = Entries::read(tokenizer, budget)?;
         let Header { embeddings, weights, mapping } = Header::read(&tensors, budget)?;
@@ -87,7 +86,7 @@ impl Model2VecReader {
     }
 
     /// The index of an entry's row in the embeddings.
-    fn row_of(&self, id: u32) -> Result<u64, ReadError> {
+    fn row_of(&self, id: u32) -> Result<u64> {
         let Some(mapping) = self.mapping else {
             return Ok(u64::from(id));
         };
@@ -109,7 +108,7 @@ impl Model2VecReader {
         })
     }
 
-    fn numbers(&mut self, tensor: Tensor, row: u64, out: &mut [f32]) -> Result<(), ReadError> {
+    fn numbers(&mut self, tensor: Tensor, row: u64, out: &mut [f32]) -> Result<()> {
         self.place = tensor.at(row, out.len() as u64);
         // A row has at most `Budget::dims` numbers of a few bytes each.
         self.bytes.resize(out.len() * tensor.number_bytes() as usize, 0);
@@ -139,7 +138,7 @@ impl VectorReader for Model2VecReader {
         Some(self.words.len() as u64)
     }
 
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool> {
         let Some(&Entry { id, ref name, score }) = self.words.get(self.next) else {
             return Ok(false);
         };
@@ -163,7 +162,7 @@ impl VectorReader for Model2VecReader {
         Place::Byte(self.place)
     }
 
-    fn digest(&mut self) -> Result<String, ReadError> {
+    fn digest(&mut self) -> Result<String> {
         self.tensors.digest()
     }
 
@@ -181,7 +180,7 @@ impl VectorReader for Model2VecReader {
     }
 }
 
-pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
+pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>> {
     if source.len() > most {
         let problem = format!("{} bytes, at most {most} are taken", source.len());
         return Err(source.unsupported(problem));
@@ -227,7 +226,7 @@ pub struct Settings {
 impl Settings {
     pub(super) const USUAL: Self = Self { normalize: false, max_length: Some(USUAL_MAX_LENGTH) };
 
-    pub(super) fn read(source: &Source) -> Result<Self, ReadError> {
+    pub(super) fn read(source: &Source) -> Result<Self> {
         #[derive(serde::Deserialize)]
         struct Config {
             normalize: Option<bool>,
@@ -262,7 +261,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub(super) fn read(source: &Source, budget: Budget) -> Result<Self, ReadError> {
+    pub(super) fn read(source: &Source, budget: Budget) -> Result<Self> {
         let tokenizer = parse(source)?;
         let special = tokenizer.get_added_tokens_decoder();
         let special: Vec<_> =
@@ -306,7 +305,7 @@ impl Entries {
         read.check(source, budget)
     }
 
-    fn check(self, source: &Source, budget: Budget) -> Result<Self, ReadError> {
+    fn check(self, source: &Source, budget: Budget) -> Result<Self> {
         let entries = &self.entries;
         if entries.len() as u64 > budget.words {
             let problem = format!("{} words, at most {} are taken", entries.len(), budget.words);
@@ -332,7 +331,7 @@ impl Entries {
 
 /// Parses a tokenizer. The library panics on some truncated JSON and some invalid normalisers. A
 /// file must never cause a panic, so the syntax is checked first and panics are caught.
-fn parse(source: &Source) -> Result<Tokenizer, ReadError> {
+fn parse(source: &Source) -> Result<Tokenizer> {
     let bytes = whole(source, MAX_TOKENIZER_BYTES)?;
     let refuse =
         |why: &dyn Display| source.malformed(0, format!("expected a tokenizer, found: {why}"));
@@ -421,7 +420,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn read(source: &Source, budget: Budget) -> Result<Self, ReadError> {
+    pub(super) fn read(source: &Source, budget: Budget) -> Result<Self> {
         let mut length = [0; 8];
         source.read_at(0, &mut length)?;
         let length = u64::from_le_bytes(length);
@@ -475,12 +474,7 @@ impl Header {
     }
 }
 
-fn check_dtype(
-    source: &Source,
-    name: &str,
-    found: Dtype,
-    taken: &[Dtype],
-) -> Result<(), ReadError> {
+fn check_dtype(source: &Source, name: &str, found: Dtype, taken: &[Dtype]) -> Result<()> {
     if taken.contains(&found) {
         return Ok(());
     }

@@ -23,7 +23,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::pairs::tweets::pairing::{Key, Outcome, Pairing, Reader, Tweets};
-use crate::pairs::{Label, Output, PairsError, Rows};
+use crate::pairs::{Label, Output, Rows};
+use crate::{Result, TrainError};
 
 #[derive(Debug, Clone)]
 pub struct TweetOptions {
@@ -115,7 +116,7 @@ impl TweetsMade {
     }
 }
 
-pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
+pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade> {
     let mut output = Output::create(&options.output, &options.files)?;
     let key = if options.columns.event.is_some() { Key::Event } else { Key::Hashtags };
     let mut made = TweetsMade { wanted: options.rows, ..TweetsMade::default() };
@@ -146,13 +147,13 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     if output.written.rows == 0 {
         let related = made.unmatched;
         let found = format!("found {related} related pairs and no non-related one");
-        return Err(PairsError::TooLittle(format!("{found}\n{}", made.reading())));
+        return Err(TrainError::TooLittle(format!("{found}\n{}", made.reading())));
     }
     made.written = output.finish()?;
     Ok(made)
 }
 
-fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets, PairsError> {
+fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets> {
     let mut reader = Reader::new(key, &options.normalisation, options.texts);
     let mut tweets = Tweets::default();
     for path in &options.files {
@@ -219,10 +220,7 @@ impl Columns {
         let mut input = Input::open(path)?;
         input.skip_byte_order_mark()?;
         let progress = Progress::bytes("tweets");
-        let table = match is_objects(path) {
-            true => None,
-            false => Some(Table::new(self, &mut input)?),
-        };
+        let table = if is_objects(path) { None } else { Some(Table::new(self, &mut input)?) };
         while let Some(line) = input.read_line_bounded(ROW_BYTES)? {
             if line.trim_ascii().is_empty() {
                 continue;

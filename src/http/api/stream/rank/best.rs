@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::http::api::stream::line::write;
-use crate::http::error::ApiError;
+use crate::http::error::Result;
 use crate::http::work::unsent::Growing;
 
 /// Results beyond the wanted ones that are stored before the worst are dropped.
@@ -153,7 +153,7 @@ impl Best {
     }
 
     /// Adds candidates; refuses results that take more memory than the limit.
-    pub(super) fn take(&mut self, more: Vec<Held>) -> Result<(), ApiError> {
+    pub(super) fn take(&mut self, more: Vec<Held>) -> Result<()> {
         self.bytes += more.iter().map(Held::bytes).sum::<usize>();
         self.held.extend(more);
         if self.held.len() >= self.most.saturating_mul(2).max(self.most.saturating_add(SURPLUS)) {

@@ -11,7 +11,7 @@ use crate::http::api::rank::{NEGATIVE_BOOST, RankRequest, UNUSED_SCORES};
 use crate::http::api::stream::line::LineId;
 use crate::http::api::stream::rank::best::{Folded, Held, More};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::fields::{CallersData, CallersScores, CandidateId, Score, Text, forms};
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
@@ -33,7 +33,7 @@ pub(super) struct FirstQuestion {
 }
 
 impl FirstQuestion {
-    pub(super) fn read(app: &App, line: &[u8]) -> Result<Self, ApiError> {
+    pub(super) fn read(app: &App, line: &[u8]) -> Result<Self> {
         let request: RankRequest<'_> = json::read_object(line)?;
         request.check_first_line()?;
         let asked = request.asked(None)?.owned();
@@ -102,7 +102,7 @@ impl FirstQuestion {
     }
 
     /// Refuses fields of a candidate that cannot be used.
-    pub(super) fn check(&self, candidate: &CandidateLine<'_>) -> Result<(), ApiError> {
+    pub(super) fn check(&self, candidate: &CandidateLine<'_>) -> Result<()> {
         if self.by == BoostBy::Multiply && candidate.boost.is_some_and(|boost| boost < 0.0) {
             return Err(ApiError::at(Code::OutOfRange, "/boost", NEGATIVE_BOOST));
         }
@@ -137,16 +137,12 @@ pub(super) struct CandidateLine<'b> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'b"))]
 struct Fields<'b> {
-    #[serde(borrow)]
     id: Option<LineId<'b>>,
-    #[serde(borrow)]
     text: Text<'b>,
     boost: Option<Score>,
-    #[serde(borrow)]
     data: Option<CallersData<'b>>,
-    #[serde(borrow)]
     scores: Option<CallersScores<'b>>,
 }
 
@@ -170,11 +166,7 @@ forms!(CandidateLine<'b>: "a string or an object with `text`";
     };);
 
 /// The page of the stored candidates, best first, the unscored last.
-pub(super) fn page(
-    first: &FirstQuestion,
-    held: Vec<Held>,
-    work: &JobContext,
-) -> Result<Vec<Held>, ApiError> {
+pub(super) fn page(first: &FirstQuestion, held: Vec<Held>, work: &JobContext) -> Result<Vec<Held>> {
     let texts: Vec<&str> =
         held.iter().map(|held| held.text.as_deref().unwrap_or_default()).collect();
     let scored = held.iter().enumerate();

@@ -23,7 +23,7 @@ use crate::http::api::stream::rank::first_line::{CandidateLine, FirstQuestion};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::auth::client::Client;
-use crate::http::error::{ApiError, Code, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Pointer, Result, Segment};
 use crate::http::request::body;
 use crate::http::request::fields::CallersData;
 use crate::http::request::query::{Resolved, estimate};
@@ -39,7 +39,7 @@ struct Ranker {
     best: Mutex<Best>,
 }
 
-pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response> {
     let opening = Opening::new(app, &request)?;
     body::no_settings(request.uri())?;
     let place = opening.place()?;
@@ -52,7 +52,7 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
 }
 
 /// The first line that is not white space.
-async fn first_line(body: &mut Body, lines: &mut Lines, until: Instant) -> Result<Line, ApiError> {
+async fn first_line(body: &mut Body, lines: &mut Lines, until: Instant) -> Result<Line> {
     loop {
         let batch = lines.take(1);
         if let Some(line) = batch.lines.into_iter().next() {
@@ -91,7 +91,7 @@ fn of_first_line(error: ApiError) -> ApiError {
 
 impl Ranker {
     /// Plans the question of the first line.
-    async fn new(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
+    async fn new(app: &App, client: &Client, first: Line) -> Result<Self> {
         // A first line that is too long is refused like any other.
         let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
         let first = Arc::new(FirstQuestion::read(app, &bytes)?);
@@ -179,7 +179,7 @@ impl LineQuestion for Ranker {
         Some(&self.first.resolved)
     }
 
-    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<CandidateLine<'b>, ApiError> {
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<CandidateLine<'b>> {
         let mut line: CandidateLine<'b> = parse(line)?;
         self.first.check(&line)?;
         line.is_excluded = self.first.excludes(line.id);
@@ -198,11 +198,7 @@ impl LineQuestion for Ranker {
         items_per_part(items.len(), estimate(bytes, most))
     }
 
-    fn ask(
-        &self,
-        items: &[&CandidateLine<'_>],
-        work: &pool::JobContext,
-    ) -> Result<Standings, ApiError> {
+    fn ask(&self, items: &[&CandidateLine<'_>], work: &pool::JobContext) -> Result<Standings> {
         let first = &self.first;
         let engine = &first.resolved.model.engine;
         let question = first.of_some(self.best().floor());
@@ -283,7 +279,7 @@ impl LineQuestion for Ranker {
         }
     }
 
-    fn keep(&self, part: &mut Part<Kept>) -> Result<(), ApiError> {
+    fn keep(&self, part: &mut Part<Kept>) -> Result<()> {
         let kept = std::mem::take(&mut part.kept);
         let mut best = self.best();
         best.candidates += part.lines as u64;
@@ -300,7 +296,7 @@ impl LineQuestion for Ranker {
         self.first.makes_pages
     }
 
-    fn finish(&self, work: &pool::JobContext) -> Result<(), ApiError> {
+    fn finish(&self, work: &pool::JobContext) -> Result<()> {
         let held = self.best().take_out();
         let page = first_line::page(&self.first, held, work)?;
         self.best().tell(page);
