@@ -54,7 +54,7 @@ FROM ${RUST_IMAGE} AS files
 COPY LICENSE-MIT LICENSE-APACHE NOTICE /given/
 COPY models/default.safetensors models/default.md models/README.md /given/
 RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APACHE /given/NOTICE \
-    && install -D -m 0444 -t /image/models /given/default.safetensors /given/README.md \
+    && install -D -m 0444 -t /image/models /given/default.safetensors /given/default.md /given/README.md \
     && mkdir -p /given/own/data
 
 FROM scratch

@@ -17,6 +17,7 @@ import io
 import json
 import pathlib
 import re
+import ssl
 import struct
 import sys
 import tarfile
@@ -35,6 +36,8 @@ PLACEHOLDER = "/OWNER/"
 # Wheels of a system whose libraries no other has, such as linux_x86_64, are refused.
 PLATFORM = re.compile(r"any|(many|musl)linux\w+|macosx_\w+|win32|win_\w+")
 INDEX, FILES = "https://index.crates.io", "https://static.crates.io/crates"
+# One for all requests: to read the certificates takes 40 ms.
+TLS = ssl.create_default_context()
 
 
 class Refused(Exception):
@@ -111,7 +114,7 @@ def check_npm(told, package):
 @functools.cache
 def of_the_real_index(path):
     try:
-        with urllib.request.urlopen(f"{INDEX}/{path}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{INDEX}/{path}", timeout=60, context=TLS) as answer:
             return answer.read()
     except urllib.error.HTTPError:
         return b""
