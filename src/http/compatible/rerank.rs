@@ -55,7 +55,7 @@ pub(super) fn shared() -> Routes {
 #[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct RerankRequest<'b> {
     /// What the documents are compared with.
-    #[schema(value_type = fields::NonEmptyText)]
+    #[schema(value_type = fields::CutText)]
     query: Document<'b>,
     /// Texts, or objects with `text`.
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]

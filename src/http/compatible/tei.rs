@@ -25,7 +25,7 @@ use crate::http::dialect::Dialect;
 use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::body;
-use crate::http::request::fields::{List, NonEmptyText, Text, Texts};
+use crate::http::request::fields::{CutText, List, Text, Texts};
 use crate::http::routes::Routes;
 
 /// Returns the routes whose paths the native dialect has, too; the body decides which dialect answers.
@@ -105,7 +105,7 @@ pub(super) struct SentencesRequest<'b> {
 #[serde(bound(deserialize = "'de: 'b"))]
 pub(super) struct Sentences<'b> {
     /// The text.
-    #[schema(value_type = NonEmptyText)]
+    #[schema(value_type = CutText)]
     source_sentence: Document<'b>,
     /// The texts that it is compared with.
     #[schema(value_type = Vec<Text<'b>>, min_items = 1, max_items = 10000)]

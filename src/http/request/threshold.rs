@@ -74,10 +74,9 @@ impl Threshold {
             return Ok(Self::Calibrated);
         }
         let fits = |number: f64| Score::new::<serde::de::value::Error>(number).ok();
-        let number =
-            written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
-                ApiError::at(Code::OutOfRange, pointer, "the threshold is no number")
-            })?;
+        let number = written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
+            ApiError::at(Code::OutOfRange, pointer, format!("expected {EXPECTED}"))
+        })?;
         Ok(Self::Number(number))
     }
 

@@ -657,6 +657,9 @@ async fn a_text_is_told_why_it_has_its_event() {
     call(&app, "GET", "/collections/news/items/t3?explain=yes", None)
         .await
         .refusal(422, "invalid_field");
+    call(&app, "GET", "/collections/news/items/t3?votes=0", None)
+        .await
+        .refusal(422, "out_of_range");
 }
 
 #[tokio::test]

@@ -67,10 +67,11 @@ refusals!(
 )]
 pub(crate) async fn look(Named { call, collection, id }: Named, uri: Uri) -> Result<Response> {
     let asked: MatchParameters = json::read_query(&uri)?;
-    if !asked.explains() {
+    // Options out of range are refused although nothing is explained.
+    let matching = uri.query().map(|_| asked.matching(&call.app.models())).transpose()?;
+    let Some(Matching { resolved, how }) = matching.filter(|matching| matching.how.explain) else {
         return call.look_up(move |call| look_at(&call, &*collection, &id, None)).await;
-    }
-    let Matching { resolved, how } = asked.matching(&call.app.models())?;
+    };
     call.compute(move |call, work| {
         call::check_filter(&call.app, &how.filter, &*collection)?;
         let (cancel, now) = (Cancellation::when(work), cognate_collections::now());

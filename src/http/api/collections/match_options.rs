@@ -67,6 +67,7 @@ pub(crate) struct MatchParameters {
     within: Option<String>,
     /// A number or `calibrated`; `min_score` is the same.
     #[serde(alias = "min_score")]
+    #[param(value_type = Option<Threshold>)]
     threshold: Option<String>,
     /// How many of the nearest are looked at.
     #[param(minimum = 1, maximum = 1000)]
@@ -100,10 +101,6 @@ pub(crate) struct MatchParameters {
 }
 
 impl MatchParameters {
-    pub(crate) fn explains(&self) -> bool {
-        self.explain == Some(true)
-    }
-
     pub(crate) fn matching(&self, models: &Models) -> Result<Matching> {
         let least = self.threshold.as_deref();
         let least = least.map(|written| Threshold::parse(written, "/threshold"));

@@ -39,9 +39,11 @@ pub(crate) struct SimilarParameters {
     #[param(minimum = 1, maximum = 100000)]
     top_k: Option<usize>,
     /// The least score wanted: a number or `calibrated`.
+    #[param(value_type = Option<Threshold>)]
     min_score: Option<String>,
     /// Also return for each item whether it is related: its score is at or above this, a number or
     /// `calibrated`.
+    #[param(value_type = Option<Threshold>)]
     threshold: Option<String>,
     /// The method; default: the model's choice.
     #[param(value_type = Option<RankMethod<'_>>)]

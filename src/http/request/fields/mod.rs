@@ -24,4 +24,4 @@ pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, Vect
 pub(crate) use number::{Count, Items, Offset, Pool, Score, Share, Weight, only, whole, within};
 pub(crate) use opposites::OpposedPolicy;
 pub(crate) use shortlist::ShortlistLength;
-pub(crate) use texts::{ModelName, NonEmptyText, Pair, Text, Texts, TwoTexts};
+pub(crate) use texts::{CutText, ModelName, NonEmptyText, Pair, Text, Texts, TwoTexts};

@@ -78,6 +78,12 @@ impl AsRef<str> for Text<'_> {
 #[allow(dead_code)]
 pub(crate) struct NonEmptyText(String);
 
+/// A text that must not be empty; what is too long is cut unless the request says otherwise.
+#[derive(ToSchema)]
+#[schema(value_type = String, min_length = 1, pattern = r"[^\s\u0085]")]
+#[allow(dead_code)]
+pub(crate) struct CutText(String);
+
 /// A model's name; without one the first is used.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(transparent)]
