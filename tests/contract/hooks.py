@@ -69,11 +69,13 @@ def map_query(context, query):
     if query and context.operation.path.endswith("/events/stream"):
         # A stream that is followed ends when its reader does, and which alerts there are, no document says.
         return {**{name: value for name, value in query.items() if name != "after"}, "follow": "false"}
-    if query and context.operation.path.endswith("/match"):
+    if query and context.operation.path.endswith(("/match", "/items/{id}")):
         # Which methods have vectors, which scores a method has, and names and spans in strings, the document says
         # in words.
         told_in_words = ("method", "second", "within", "threshold", "duplicate_score")
         return {name: value for name, value in query.items() if name not in told_in_words}
+    if query and query.get("sort") == "distinct" and "distinct" not in query:
+        return {name: value for name, value in query.items() if name != "sort"}
     return query
 
 
@@ -94,6 +96,10 @@ def filter_case(context, case):
         query = case.query or {}
         if any(field in query for field in ("filter", "within", "since", "second", "threshold")):
             return False  # JSON in a string, spans, times, names of methods, a number or a word
+        if "opposites" in query or query.get("min_score") == "calibrated":
+            return False  # it stands beside another alone; the model has it or not
+        if path.endswith("/items/{id}") and "method" in query:
+            return False  # `auto` may be a method without vectors
         if path.endswith("/events/stream") and str(query.get("follow")).lower() != "false":
             return False
         if path.endswith("/events/stream") and (query.get("after") or (case.headers or {}).get("Last-Event-ID")):
@@ -127,7 +133,8 @@ def filter_case(context, case):
             return False
         if settings.get("opposites") == "count" and settings.get("method") or settings.get("oov") == "error":
             return False
-        needed = {"/rank": '"query"', "/collections/{name}/items": '"text"'}.get(path, "")
+        items = '"attributes"' if case.method == "PATCH" else '"text"'
+        needed = {"/rank": '"query"', "/collections/{name}/items": items}.get(path, "")
         return isinstance(body, str) and needed in body
     if not isinstance(body, dict):
         return True

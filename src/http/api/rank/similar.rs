@@ -24,7 +24,7 @@ use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer, Result, Segment};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::fields::{
-    CandidateId, Count, LikedText, List, ModelName, RankMethod, Text,
+    CandidateId, Count, LikedText, List, ModelName, PairMethod, RankMethod, Text,
 };
 use crate::http::request::json;
 use crate::http::request::threshold::Threshold;
@@ -46,7 +46,7 @@ pub(crate) struct SimilarParameters {
     #[param(value_type = Option<Threshold>)]
     threshold: Option<String>,
     /// The method; default: the model's choice.
-    #[param(value_type = Option<RankMethod<'_>>)]
+    #[param(value_type = Option<PairMethod<'_>>)]
     method: Option<String>,
     /// The model.
     #[param(value_type = Option<ModelName<'_>>)]
