@@ -287,25 +287,28 @@ mod tests {
 
     #[tokio::test]
     async fn connections_inherit_what_finds_out_dead_peers() {
-        let listen = ([127, 0, 0, 1], 0).into();
-        let settings = Settings { listen, write_timeout_s: 90, ..Settings::default() };
-        let metrics = ConnectionMetrics {
-            open: Gauge::default(),
-            refused: Counter::default(),
-            ended: EarlyEnds::new(|_| Counter::default(), Arc::default()),
-        };
-        let listener = Listener::bind(settings.listen, &settings, metrics).unwrap();
-        let _client = TcpStream::connect(listener.local_addr()).await.unwrap();
-        let (accepted, _) = listener.socket.accept().await.unwrap();
-        let accepted = SockRef::from(&accepted);
-        assert!(accepted.keepalive().unwrap() && accepted.tcp_nodelay().unwrap());
-        assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(60));
-        assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(10));
-        assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
-        #[cfg(target_os = "linux")]
-        {
-            assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(Duration::from_secs(90)));
-            assert_eq!(accepted.tcp_notsent_lowat().unwrap(), UNSENT);
+        // A reader has at least what the kernel gives to any peer.
+        for (write_timeout_s, gone) in [(1, USER_TIMEOUT), (90, Duration::from_secs(90))] {
+            let listen = ([127, 0, 0, 1], 0).into();
+            let settings = Settings { listen, write_timeout_s, ..Settings::default() };
+            let metrics = ConnectionMetrics {
+                open: Gauge::default(),
+                refused: Counter::default(),
+                ended: EarlyEnds::new(|_| Counter::default(), Arc::default()),
+            };
+            let listener = Listener::bind(settings.listen, &settings, metrics).unwrap();
+            let _client = TcpStream::connect(listener.local_addr()).await.unwrap();
+            let (accepted, _) = listener.socket.accept().await.unwrap();
+            let accepted = SockRef::from(&accepted);
+            assert!(accepted.keepalive().unwrap() && accepted.tcp_nodelay().unwrap());
+            assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(60));
+            assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(10));
+            assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
+            #[cfg(target_os = "linux")]
+            {
+                assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(gone));
+                assert_eq!(accepted.tcp_notsent_lowat().unwrap(), UNSENT);
+            }
         }
     }
 }

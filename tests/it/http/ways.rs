@@ -142,10 +142,14 @@ impl Size {
                 return (news("/items"), self.lines(line));
             }
             "POST /collections/{name}/match as lines" => {
-                // Each line has a deadline of its own, so more lines only take longer.
-                let few = Self { texts: self.texts.min(200), ..self };
-                let items = few.items("n");
-                return (news("/match?nearest=1000&add=none"), few.lines(|at| items[at].clone()));
+                // Of long texts few lines: each has a deadline of its own, so more only take longer. Of short ones
+                // all, each with a long answer, without the second look that would take minutes.
+                let long = self.words > 100;
+                let of_size = if long { Self { texts: 200, ..self } } else { self };
+                let second = if long { "" } else { "&second=none" };
+                let path = news(&format!("/match?nearest=1000&add=none{second}"));
+                let items = of_size.items("n");
+                return (path, of_size.lines(|at| items[at].clone()));
             }
             "POST /embed as lines" => {
                 return ("/embed".to_owned(), self.lines(|at| json!(self.text(at))));
