@@ -32,19 +32,12 @@ fn refused(error: QueryError) -> Box<dyn Error> {
 /// The query of a method, by any of its names, and of what opposites do, where that is said.
 fn query(engine: &Engine, said: &[String]) -> Result<Query, Box<dyn Error>> {
     let method = said.first().map_or(AUTO, String::as_str);
-    let opposites = match said.get(1) {
-        None => None,
-        Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
-            Some(opposites) => Some(opposites),
-            None => {
-                let problem = format!(
-                    "cognate: opposites: expected count, without_names or ignore, got {name}"
-                );
-                return Err(problem.into());
-            }
-        },
-    };
-    let query = Query::new(engine.method(method).map_err(refused)?).with_opposites(opposites);
+    let opposites = said.get(1).map(|name| {
+        let unknown = || format!("cognate: opposites: expected {}, got {name}", Opposites::NAMES);
+        Opposites::named(name).ok_or_else(unknown)
+    });
+    let query = Query::new(engine.method(method).map_err(refused)?);
+    let query = query.with_opposites(opposites.transpose()?);
     engine.check(&query).map_err(refused)?;
     Ok(query)
 }
@@ -227,9 +220,8 @@ impl VScalar for Embed {
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; input.len()];
         for (said, asked) in runs(input, 0..input.num_columns(), 1) {
             let mut query = query(&engine, &said)?;
-            if said.first().is_none_or(|method| method.trim().eq_ignore_ascii_case(AUTO)) {
-                query.method = engine.auto_embedding();
-            }
+            let method = said.first().map_or(AUTO, String::as_str);
+            query.method = engine.embedding_method(method).map_err(refused)?;
             let texts: Vec<&str> =
                 asked.iter().flat_map(|(_, cells)| cells).map(String::as_str).collect();
             let found = engine.embed(&texts, &query).map_err(refused)?;

@@ -1,7 +1,7 @@
 //! How a question is asked: method, measure, and what becomes of texts that cannot be scored.
 
 use cognate::engine::Opposites;
-use cognate::{Engine, Measure, Query};
+use cognate::{Engine, Measure, Method, Query};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -63,48 +63,33 @@ impl Asked {
             "error" => Unscored::Error,
             other => return Err(Problem::setting("unscored", "zero, missing or error", other)),
         };
-        let measure = match measure.as_deref() {
-            None => None,
-            Some(name) => match Measure::ALL.into_iter().find(|known| known.name() == name) {
-                Some(measure) => Some(measure),
-                None => return Err(Problem::setting("measure", "cosine or euclidean", name)),
-            },
-        };
-        let opposites = match opposites.as_deref() {
-            None => None,
-            Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
-                Some(opposites) => Some(opposites),
-                None => {
-                    return Err(Problem::setting(
-                        "opposites",
-                        "count, without_names or ignore",
-                        name,
-                    ));
-                }
-            },
-        };
+        let measure = measure.as_deref().map(|name| {
+            Measure::named(name).ok_or_else(|| Problem::setting("measure", Measure::NAMES, name))
+        });
+        let opposites = opposites.as_deref().map(|name| {
+            let unknown = || Problem::setting("opposites", Opposites::NAMES, name);
+            Opposites::named(name).ok_or_else(unknown)
+        });
         let query = Query {
-            measure,
+            measure: measure.transpose()?,
             refuse_unscored: unscored == Unscored::Error,
             truncate: *truncate,
             ..Query::new(engine.method(method)?)
         };
-        let query = query.with_opposites(opposites);
+        let query = query.with_opposites(opposites.transpose()?);
         engine.check(&query)?;
         Ok(Question { query, unscored })
     }
 
     /// Whether the choice of a method is left to the model.
     pub(crate) fn is_auto(&self) -> bool {
-        self.0.trim().eq_ignore_ascii_case("auto")
+        Method::is_auto(&self.0)
     }
 
     /// The same for vectors: there `auto` is the model's choice among the methods that have them.
     pub(crate) fn of_vectors(&self, engine: &Engine) -> Result<Question, Problem> {
         let mut question = self.of(engine)?;
-        if self.is_auto() {
-            question.query.method = engine.auto_embedding();
-        }
+        question.query.method = engine.embedding_method(&self.0)?;
         Ok(question)
     }
 }

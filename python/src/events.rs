@@ -8,7 +8,6 @@ use cognate::methods::Method;
 use cognate::window::events::Decision;
 use cognate::window::options::{Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options};
 use cognate::window::stream::{Item, Settings};
-use cognate::window::usual;
 use cognate::window::usual::Preset;
 use cognate_files::instant;
 use cognate_rows::events::{NamedStream, Names};
@@ -121,12 +120,6 @@ impl NativeDetector {
         };
         let (stream, settings) = py.detach(made).map_err(|problem| raised(py, problem))?;
         Ok(Self { stream: Mutex::new(stream), settings })
-    }
-
-    /// What is taken where nothing else is said: last, nearest, votes, centre.
-    #[staticmethod]
-    fn usual() -> (usize, usize, usize, f32) {
-        (usual::LAST, usual::NEAREST, usual::VOTES, usual::CENTRE)
     }
 
     #[getter]

@@ -23,6 +23,22 @@ mod work;
 // Everything shared between threads is immutable or behind a lock, so no interpreter lock is needed.
 #[pyo3::pymodule(name = "_native", gil_used = false)]
 mod native {
+    use cognate::window::usual;
+
+    // What is taken where a caller says nothing else.
+    #[pymodule_export]
+    const CENTRE: f32 = usual::CENTRE;
+    #[pymodule_export]
+    const DUPLICATES: f64 = usual::DUPLICATES;
+    #[pymodule_export]
+    const LAST: usize = usual::LAST;
+    #[pymodule_export]
+    const METHOD: &str = usual::METHOD;
+    #[pymodule_export]
+    const NEAREST: usize = usual::NEAREST;
+    #[pymodule_export]
+    const VOTES: usize = usual::VOTES;
+
     #[pymodule_export]
     use crate::answer::ArrowArray;
     #[pymodule_export]

@@ -120,39 +120,26 @@ impl<'t> Question<'t> {
         let settings: Settings = serde_json::from_slice(settings)
             .map_err(|error| Problem::Setting(format!("settings: {error}")))?;
         let name = settings.method.as_deref().unwrap_or("auto");
-        let mut method = engine.method(name)?;
-        if settings.ask == Asked::Embed && name.trim().eq_ignore_ascii_case("auto") {
-            method = engine.auto_embedding();
-        }
-        let measure = match settings.measure.as_deref() {
-            None => None,
-            Some(name) => match Measure::ALL.into_iter().find(|known| known.name() == name) {
-                Some(measure) => Some(measure),
-                None => return Err(Problem::setting("measure", "cosine or euclidean", name)),
-            },
+        let method = match settings.ask {
+            Asked::Embed => engine.embedding_method(name)?,
+            _ => engine.method(name)?,
         };
-        let opposites = match settings.opposites.as_deref() {
-            None => None,
-            Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
-                Some(opposites) => Some(opposites),
-                None => {
-                    return Err(Problem::setting(
-                        "opposites",
-                        "count, without_names or ignore",
-                        name,
-                    ));
-                }
-            },
-        };
+        let measure = settings.measure.as_deref().map(|name| {
+            Measure::named(name).ok_or_else(|| Problem::setting("measure", Measure::NAMES, name))
+        });
+        let opposites = settings.opposites.as_deref().map(|name| {
+            let unknown = || Problem::setting("opposites", Opposites::NAMES, name);
+            Opposites::named(name).ok_or_else(unknown)
+        });
         let query = Query {
-            measure,
+            measure: measure.transpose()?,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
             // Scores have single precision; so a score reaches the number that it is printed as.
             threshold: settings.threshold.map(|least| least as f32),
             ..Query::new(method)
         };
-        let query = query.with_opposites(opposites);
+        let query = query.with_opposites(opposites.transpose()?);
         if !matches!(settings.ask, Asked::About | Asked::Methods | Asked::Events) {
             engine.check(&query)?;
         }

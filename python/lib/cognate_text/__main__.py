@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cognate_text
-from cognate_text import CognateError, EventDetector, Model
+from cognate_text import CognateError, EventDetector, Model, _native
 
 
 def number(score: float) -> str:
@@ -57,7 +57,8 @@ def arguments() -> argparse.ArgumentParser:
     command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
     command = commands.add_parser("dedupe", parents=[asked], help="which texts say what another before them says")
     command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
-    command.add_argument("--threshold", type=float, default=0.8, metavar="SCORE", help="least score [default: 0.8]")
+    least = _native.DUPLICATES
+    command.add_argument("--threshold", type=float, default=least, metavar="SCORE", help=f"least score [default: {least}]")
     command = commands.add_parser("events", parents=[common], help="which event each text belongs to")
     command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
     command.add_argument("--threshold", type=float, metavar="SCORE", help="least score [default: found for the method]")

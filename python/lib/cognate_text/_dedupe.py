@@ -79,7 +79,7 @@ class Duplicates:
 def dedupe(
     texts: Texts,
     *,
-    threshold: float = 0.8,
+    threshold: float = _native.DUPLICATES,
     method: str = "auto",
     against: Texts | None = None,
     truncate: bool = False,

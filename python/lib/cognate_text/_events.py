@@ -20,8 +20,6 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 #: text as streams have it.
 Time = datetime.datetime | np.datetime64 | float | str
 
-_LAST, _NEAREST, _VOTES, _CENTRE = _native.EventDetector.usual()
-
 
 class Event(NamedTuple):
     """What was decided of a text. Texts are told by their places in the stream, from 0."""
@@ -87,12 +85,12 @@ class EventDetector:
         *,
         within: str | datetime.timedelta | None = None,
         preset: str = "topics",
-        last: int = _LAST,
-        method: str = "avg-cos",
+        last: int = _native.LAST,
+        method: str = _native.METHOD,
         second: str | None = "usual",
-        nearest: int = _NEAREST,
-        votes: int = _VOTES,
-        centre: float = _CENTRE,
+        nearest: int = _native.NEAREST,
+        votes: int = _native.VOTES,
+        centre: float = _native.CENTRE,
         threshold: float | str | None = None,
         state: bytes | None = None,
     ) -> None:

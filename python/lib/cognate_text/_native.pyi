@@ -9,6 +9,13 @@ _Sought = tuple[float, float | None]
 _Progress = Callable[[float], object] | None
 _Matches = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float32]]
 
+CENTRE: float
+DUPLICATES: float
+LAST: int
+METHOD: str
+NEAREST: int
+VOTES: int
+
 @final
 class ArrowArray:
     @property
@@ -87,8 +94,6 @@ class EventDetector:
         ruled: tuple[int, int, int, float, float | str | None],
         saved: bytes | None = None,
     ) -> EventDetector: ...
-    @staticmethod
-    def usual() -> tuple[int, int, int, float]: ...
     @property
     def threshold(self) -> float: ...
     @property

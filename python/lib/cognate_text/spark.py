@@ -17,7 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, FloatType, StructField, StructType
 
-from cognate_text._events import _CENTRE, _LAST, _NEAREST, _VOTES, EventDetector
+from cognate_text import _native
+from cognate_text._events import EventDetector
 from cognate_text._model import Measure, Model, Opposites, Unknown, Unscored, shared
 from cognate_text._spark_dedupe import search
 from cognate_text._spark_events import ADDED, follow
@@ -98,7 +99,7 @@ def dedupe(
     text: str,
     id: str,
     *,
-    threshold: float = 0.8,
+    threshold: float = _native.DUPLICATES,
     method: str = "auto",
     truncate: bool = False,
     floor: float | None = None,
@@ -134,12 +135,12 @@ def events(
     key: str | Sequence[str] | None = None,
     within: str | datetime.timedelta | None = None,
     preset: str = "topics",
-    last: int = _LAST,
-    method: str = "avg-cos",
+    last: int = _native.LAST,
+    method: str = _native.METHOD,
     second: str | None = "usual",
-    nearest: int = _NEAREST,
-    votes: int = _VOTES,
-    centre: float = _CENTRE,
+    nearest: int = _native.NEAREST,
+    votes: int = _native.VOTES,
+    centre: float = _native.CENTRE,
     threshold: float | None = None,
     model: Model | None = None,
 ) -> DataFrame:

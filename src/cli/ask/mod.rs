@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use cognate::Method;
 use cognate::engine::fuse::{FusedProblem, Ranker};
 use cognate::engine::{Engine, Measure, Opposites, Oppositions, Page, Place, Query, QueryError};
 
@@ -185,16 +186,13 @@ impl Chosen {
 
     /// Whether the choice is left to the model.
     pub(super) fn is_auto(&self) -> bool {
-        self.method.trim().eq_ignore_ascii_case("auto")
+        Method::is_auto(&self.method)
     }
 
     /// [`Chosen::query`] for vectors: the model's choice for scores need not have them.
     fn vectors(&self, engine: &Engine) -> Result<Query, Failure> {
-        let query = self.query(engine)?;
-        if self.is_auto() {
-            return Ok(Query { method: engine.auto_embedding(), ..query });
-        }
-        Ok(query)
+        let method = engine.embedding_method(&self.method).map_err(refused)?;
+        Ok(Query { method, ..self.query(engine)? })
     }
 }
 

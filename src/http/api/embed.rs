@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cognate::Method;
 use cognate::engine::{
     Counts, Embeddings, Place, Query, QueryError, Reason, is_vector, set_length_1,
 };
@@ -203,7 +204,7 @@ impl Embedding {
         selection.oov = if refuse { Some(OovPolicy::Error) } else { shape.oov };
         selection.truncate = shape.truncate;
         let mut resolved = selection.resolve(models).map_err(of_no_vector)?;
-        if selection.method.is_none_or(|name| name.trim().eq_ignore_ascii_case("auto")) {
+        if selection.method.is_none_or(Method::is_auto) {
             resolved.query.method = resolved.model.engine.auto_embedding();
         }
         let all = resolved.model.engine.embedding_dims(resolved.query.method)?;

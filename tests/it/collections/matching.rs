@@ -650,6 +650,9 @@ async fn a_text_is_told_why_it_has_its_event() {
         (&json!("t0"), &told["score"])
     );
     assert_eq!(look("?explain=true&threshold=0.999&preset=stories").await["matched"]["new"], true);
+    // `auto` is the model's choice among the methods that have vectors.
+    let auto = look("?explain=true&method=auto").await;
+    assert_eq!(auto["matched"], look("?explain=true&method=avg-cos").await["matched"]);
     assert_eq!(look("").await.get("matched"), None);
     call(&app, "GET", "/collections/news/items/none?explain=true", None)
         .await

@@ -180,9 +180,8 @@ fn key(method: &str, measure: Measure) -> String {
 
 /// The method may be unknown to this version; the measure may not.
 fn is_key(key: &str) -> bool {
-    key.split_once('/').is_some_and(|(method, measure)| {
-        !method.is_empty() && Measure::ALL.iter().any(|known| known.name() == measure)
-    })
+    key.split_once('/')
+        .is_some_and(|(method, measure)| !method.is_empty() && Measure::named(measure).is_some())
 }
 
 /// The share of related pairs at every score, which never falls as scores rise.

@@ -61,6 +61,11 @@ impl Engine {
         }
     }
 
+    /// [`Engine::method`] for vectors, where `auto` is [`Engine::auto_embedding`].
+    pub fn embedding_method(&self, name: &str) -> Result<Method, QueryError> {
+        if Method::is_auto(name) { Ok(self.auto_embedding()) } else { self.method(name) }
+    }
+
     /// Whether a method can embed a single text with this model.
     pub fn embeds(&self, method: Method) -> bool {
         matches!(self.scorer(method), Ok(Scorer::Embed(_)))

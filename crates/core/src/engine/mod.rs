@@ -91,7 +91,7 @@ impl Engine {
             let name = fused?.name().to_string();
             return Err(QueryError::Fused { name, problem: FusedProblem::OnlyRanks });
         }
-        if name.trim().eq_ignore_ascii_case("auto") {
+        if Method::is_auto(name) {
             return Ok(self.auto);
         }
         Method::named(name).ok_or_else(|| QueryError::unknown_method(name))

@@ -23,6 +23,13 @@ pub enum Opposites {
 impl Opposites {
     /// All.
     pub const ALL: [Self; 3] = [Self::Count, Self::WithoutNames, Self::Ignore];
+    /// The names, for errors.
+    pub const NAMES: &'static str = "count, without_names or ignore";
+
+    /// The rule of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
 
     /// The name in requests.
     pub fn name(self) -> &'static str {

@@ -117,44 +117,44 @@ impl Engine {
     ) -> Result<Vec<Vec<Option<f32>>>, QueryError> {
         let Some((reading, _)) = queries.first() else { return Ok(Vec::new()) };
         let mut workspace = Workspace::with_memory(&self.model);
-        let mut phrases = Vec::with_capacity(texts.len());
-        let mut items = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            phrases.push(workspace.phrase());
-            let phrase = &mut phrases[index];
-            items.push(self.read_item(phrase, text.as_ref(), reading, Place::Text(index))?);
-        }
+        let read = |(index, text): (usize, &T)| {
+            let mut phrase = workspace.phrase();
+            let item = self.read_item(&mut phrase, text.as_ref(), reading, Place::Text(index))?;
+            Ok((phrase, item))
+        };
+        let read = texts.iter().enumerate().map(read).collect::<Result<Vec<_>, QueryError>>()?;
         let scratch = workspace.scratch();
-        let scores = queries.iter().map(|(query, least)| {
-            let scorer = (self.scorer_of(query)?, query.method.info());
-            self.score_among(scorer, (&phrases, &items), pairs, (query, *least), scratch)
-        });
+        let scores = queries.iter().map(|query| self.score_among(&read, pairs, query, scratch));
         let scores = scores.collect::<Result<Vec<_>, QueryError>>()?;
-        workspace.take_back(phrases);
+        workspace.take_back(read.into_iter().map(|(phrase, _)| phrase));
         Ok(scores)
     }
 
     fn score_among(
         &self,
-        (scorer, info): (&Scorer, &Info),
-        (phrases, items): (&[Phrase<'_>], &[Item]),
+        texts: &[(Phrase<'_>, Item)],
         pairs: &[(usize, usize)],
-        (query, least): (&Query, f32),
+        (query, least): &(Query, f32),
         scratch: &mut Scratch,
     ) -> Result<Vec<Option<f32>>, QueryError> {
+        let (scorer, info) = (self.scorer_of(query)?, query.method.info());
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name });
         }
         let measure = self.measure(scorer, info, query)?;
         let text = |at: usize| {
-            let (phrase, item) = phrases.get(at).zip(items.get(at))?;
+            let (phrase, item) = texts.get(at)?;
             item.reason(scorable(phrase, info)).is_none().then_some(phrase)
         };
-        let parts = |phrase| scorer.prepared_parts(std::slice::from_ref(phrase), scratch);
-        let parts: Vec<_> = phrases.iter().map(parts).collect();
+        let parts = texts.iter().map(|(phrase, _)| std::slice::from_ref(phrase));
+        let parts: Vec<_> = parts.map(|phrase| scorer.prepared_parts(phrase, scratch)).collect();
         let mut scores = Vec::with_capacity(pairs.len());
         for of_one in pairs.chunk_by(|one, next| one.1 == next.1) {
-            let mut against = text(of_one[0].1).map(|one| scorer.against(measure, one, scratch));
+            let mut against = text(of_one[0].1).map(|one| {
+                let mut against = scorer.against(measure, one, scratch);
+                against.need_from(*least);
+                against
+            });
             for &(other, _) in of_one {
                 let other = text(other).zip(parts.get(other));
                 let Some((against, (other, parts))) = against.as_mut().zip(other) else {
@@ -162,7 +162,6 @@ impl Engine {
                     continue;
                 };
                 let mut score = [0.0];
-                against.need_from(least);
                 against.score_prepared(std::slice::from_ref(other), parts, &mut score, scratch);
                 scores.push(Some(finite(score[0], info)?));
             }

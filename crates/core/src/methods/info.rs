@@ -142,6 +142,13 @@ pub enum Measure {
 impl Measure {
     /// Every measure.
     pub const ALL: [Self; 2] = [Self::Cosine, Self::Euclidean];
+    /// The names, for errors.
+    pub const NAMES: &'static str = "cosine or euclidean";
+
+    /// The measure of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
 
     /// The name in requests and flags.
     pub fn name(self) -> &'static str {
@@ -183,6 +190,11 @@ impl Method {
     pub fn named(name: &str) -> Option<Self> {
         let wanted = canonical(name);
         Self::ALL.iter().copied().find(|method| method.name() == wanted)
+    }
+
+    /// Whether a name leaves the choice to the model.
+    pub fn is_auto(name: &str) -> bool {
+        name.trim().eq_ignore_ascii_case("auto")
     }
 
     /// The three names or aliases that look most like a misspelt name.

@@ -4,7 +4,7 @@
 //! with: all that was learnt of a text lives there and ends with it. [`Scratch`] is memory alone; no
 //! number is read from it that the same call did not write.
 
-use std::sync::OnceLock;
+use std::cell::OnceCell;
 
 use cognate_kernels::transport::Transport;
 
@@ -86,7 +86,7 @@ pub struct Parts<'p> {
     /// Their vectors, one after the other.
     pub(crate) vectors: Vec<f32>,
     /// Read when the first comparison needs them.
-    pub(crate) signs: Vec<OnceLock<polarity::Read>>,
+    pub(crate) signs: Vec<OnceCell<polarity::Read>>,
 }
 
 impl Parts<'_> {

@@ -104,7 +104,8 @@ impl Options<'_> {
     pub fn resolve(&self, engine: &Engine, max_last: usize) -> Result<Settings, OptionError> {
         let refused = |option, problem| Err(OptionError { option, problem });
         let by = |option| move |error| OptionError { option, problem: OptionProblem::Query(error) };
-        let method = engine.method(self.method.unwrap_or(usual::METHOD)).map_err(by("method"))?;
+        let method = engine.embedding_method(self.method.unwrap_or(usual::METHOD));
+        let method = method.map_err(by("method"))?;
         engine.embedding_dims(method).map_err(by("method"))?;
         let preset = self.preset.unwrap_or_default();
         let second = match self.second.unwrap_or_else(|| usual::second(engine, preset)) {

@@ -296,6 +296,8 @@ fn only_vector_methods_embed_and_only_they_take_another_measure() {
         assert_eq!(error, QueryError::MeasureNotSupported { method: method.name(), measure });
         assert!(engine.similarity(&[(A, B)], &by_measure(name, Measure::Cosine)).is_ok());
     }
+    assert_eq!(engine.embedding_method(" AUTO"), Ok(engine.auto_embedding()));
+    assert_ne!(engine.method("auto"), Ok(engine.auto_embedding()));
 }
 
 #[test]

@@ -30,7 +30,8 @@ mod names;
 mod signs;
 mod table;
 
-use std::sync::{Arc, OnceLock};
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 use crate::methods::common::word_cosines::WordCosines;
 pub use crate::methods::polarity::name_list::{SECTION as NAMES_SECTION, fit as fit_names};
@@ -390,7 +391,7 @@ impl Compare for PolarityBlend {
 
     fn make_parts<'p>(&self, many: &'p [Phrase<'p>], parts: &mut Parts<'p>, scratch: &mut Scratch) {
         self.plain.make_parts(many, parts, scratch);
-        parts.signs.resize_with(many.len(), OnceLock::new);
+        parts.signs.resize_with(many.len(), OnceCell::new);
     }
 }
 
