@@ -15,6 +15,7 @@ use cognate::engine::Engine;
 use cognate::window::naming;
 use cognate::window::naming::Terms;
 
+use crate::item::is_name;
 use crate::{Cancellation, ChooseError, Collection, Item, Result};
 
 pub(super) const PIECE: usize = 256;
@@ -25,6 +26,7 @@ const NAME_BYTES: usize = 64;
 /// Number of items before an alert's item that are searched for other items of its event: from
 /// these the share of chatter is estimated.
 const BEFORE: u64 = 2000;
+const MAX_TOLD_BY: usize = BEFORE as usize + PIECE;
 const TOLD_BY: usize = 256;
 const ALL: u8 = 9;
 
@@ -111,7 +113,7 @@ impl FromStr for Cursor {
         let merges = merges.ok_or(())?;
         let item = match (parts.next(), parts.next(), parts.next()) {
             (None, ..) => None,
-            (Some(told), Some(time), Some(id)) if !id.is_empty() => {
+            (Some(told), Some(time), Some(id)) if is_name(id) => {
                 Some((told.parse().map_err(drop)?, time.parse().map_err(drop)?, id.into()))
             }
             _ => return Err(()),
@@ -309,7 +311,8 @@ impl AlertReader {
             return Ok(());
         };
         let (from, last) = (first.saturating_sub(BEFORE), *last);
-        let most = usize::try_from(last - from + 1).unwrap_or(usize::MAX);
+        // No more are there: of those between, one piece was read.
+        let most = usize::try_from(last - from + 1).map_or(MAX_TOLD_BY, |all| all.min(MAX_TOLD_BY));
         let items = collection.added(Some(from), most, now)?.items;
         let known = Arc::make_mut(&mut self.bits);
         if known.fingerprint != engine.model().fingerprint() {

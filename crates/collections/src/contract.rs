@@ -312,11 +312,22 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
         let event = of.filter_map(|item| item.event.as_ref()).next();
         event.map_or_else(|| name(there, number), |event| event.id.clone())
     };
+    let moved = |change: EventChange| {
+        let named = |items: Vec<Arc<Item>>| -> Vec<_> {
+            items.into_iter().map(|item| item.id.clone()).collect()
+        };
+        let found = change.items(&*news, now, Cancellation::NEVER).unwrap();
+        let found = named(found.into_iter().map(|(_, item)| item).collect());
+        let is_of = |item: &Arc<Item>| change.events().iter().any(|event| item.is_of_event(event));
+        assert_eq!(found, named(there().into_iter().filter(is_of).collect()));
+        assert_eq!(change.count(&*news, now, Cancellation::NEVER).unwrap(), found.len());
+        write(Write::Move(change))
+    };
     match step {
         Step::Merge(into, events) => {
             let there = there();
             let events = events.iter().map(|&number| event(&there, number)).collect();
-            write(Write::Move(EventChange::Merge { into: event(&there, *into), events }))
+            moved(EventChange::Merge { into: event(&there, *into), events })
         }
         Step::Split(number, ids) => {
             let there = there();
@@ -324,7 +335,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             let items: Vec<_> =
                 there.iter().filter(|item| item.is_of_event(&of)).cloned().collect();
             let ids = ids.iter().map(|&number| name(&items, number)).collect();
-            write(Write::Move(EventChange::Split { event: of, ids }))
+            moved(EventChange::Split { event: of, ids })
         }
         Step::Put(list) => write(Write::Put(items(list, now))),
         Step::Patch(list) => {

@@ -96,6 +96,11 @@ impl fmt::Display for ItemProblem {
     }
 }
 
+/// Whether an item or an event may have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+}
+
 impl Item {
     pub(super) fn is(&self, other: &Self) -> bool {
         let data = [self, other].map(|item| item.data.as_deref().map(RawValue::get));
@@ -135,12 +140,9 @@ impl Item {
             }
         }
         if let Some(event) = &self.event {
-            let named = |name: &str| {
-                (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
-            };
             let names = [Some(&event.id), event.duplicate_of.as_ref(), event.moved_from.as_ref()];
             let is_sized = (1..=MAX_COUNTED).contains(&event.size);
-            if !is_sized || !names.into_iter().flatten().all(|name| named(name)) {
+            if !is_sized || !names.into_iter().flatten().all(|name| is_name(name)) {
                 let what = format!(
                     "an event has a name as items have, and a size from 1 to {MAX_COUNTED}"
                 );

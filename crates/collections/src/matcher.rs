@@ -272,7 +272,7 @@ impl Prepared {
             return Ok(Followed { matched, items: fresh, window });
         };
         let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
-        let mut batch: Vec<Item> = Vec::new();
+        let mut batch: Vec<(Item, i64)> = Vec::new();
         let by = (how.add, how.explain, cancel);
         for item in fresh {
             let next = settings.with_item(is_empty, item.time, now);
@@ -286,7 +286,7 @@ impl Prepared {
             if batch.is_empty() {
                 window.leave_out_before(oldest);
             }
-            batch.push(item);
+            batch.push((item, oldest));
             if how.add == AddPolicy::New {
                 window.decide(std::mem::take(&mut batch), by, &mut matched, &mut decided)?;
             }
@@ -356,7 +356,7 @@ impl Explaining {
         cancel: Cancellation<'_>,
     ) -> Result<Self, ChooseError> {
         let how = within_limits(how.clone(), turn.settings());
-        let window = HeldWindow::new(turn, engine, &how)?;
+        let mut window = HeldWindow::new(turn, engine, &how)?;
         let before = window.read(turn, HashSet::new(), (Some(number), now), cancel)?;
         Ok(Self { item, before, window })
     }
@@ -364,7 +364,7 @@ impl Explaining {
     /// The answer that a text would have got at the moment when the item came.
     pub(super) fn tell(mut self, cancel: Cancellation<'_>) -> Result<Matched, ChooseError> {
         self.window.remember(&self.before, cancel)?;
-        let (mut told, item) = (Vec::new(), vec![Item::clone(&self.item)]);
+        let (mut told, item) = (Vec::new(), vec![(Item::clone(&self.item), i64::MIN)]);
         self.window.decide(item, (AddPolicy::None, true, cancel), &mut told, &mut Vec::new())?;
         let told = told.pop().ok_or(ChooseError::Stopped)?;
         Ok(Matched { added: true, ..told })

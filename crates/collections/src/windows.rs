@@ -287,16 +287,18 @@ impl HeldWindow {
         Ok(self.pay(turn)?)
     }
 
-    /// Returns the items that [`fill`](Self::fill) adds to the window.
+    /// Returns the items that [`fill`](Self::fill) adds to the window, which are paid for.
     pub(super) fn read(
-        &self,
+        &mut self,
         turn: &mut dyn Following,
         without: HashSet<Cow<'_, str>>,
         at: (Option<u64>, i64),
         cancel: Cancellation<'_>,
     ) -> Result<Numbered, ChooseError> {
         let which = ItemSelector { filter: self.filter.clone(), without, ..Default::default() };
-        turn.last(self.settings().limits.last, &which, at, cancel)
+        let items = turn.last(self.settings().limits.last, &which, at, cancel)?;
+        self.pay_for(&items, turn)?;
+        Ok(items)
     }
 
     /// Adds to the window the items that the collection got meanwhile. Returns whether the window then
@@ -319,6 +321,7 @@ impl HeldWindow {
                 return Ok(false);
             }
             added.retain(|(_, item)| self.filter.admits(&item.attributes, item.time));
+            self.pay_for(&added, turn)?;
             self.remember(&added, cancel)?;
             self.next = next;
         }
@@ -328,8 +331,15 @@ impl HeldWindow {
     }
 
     pub(super) fn pay(&mut self, turn: &dyn Following) -> Result<()> {
-        let bytes = self.stream.bytes() + self.names.memory();
-        self.paid.pay(bytes, turn)
+        self.pay_for(&[], turn)
+    }
+
+    /// Pays for all that the window has and for items that it will remember, of which it copies the texts
+    /// and the names.
+    fn pay_for(&mut self, items: &[(u64, Arc<Item>)], turn: &dyn Following) -> Result<()> {
+        let copied = |(_, item): &(u64, Arc<Item>)| item.text.len() + item.id.len() + NAME_BYTES;
+        let copies: usize = items.iter().map(copied).sum();
+        self.paid.pay(self.stream.bytes() + self.names.memory() + copies, turn)
     }
 
     pub(super) fn remember(
@@ -365,16 +375,17 @@ impl HeldWindow {
     }
 
     /// Decides items; the caller then writes those that are added. A window whose request was cancelled
-    /// is incomplete and must be dropped.
+    /// is incomplete and must be dropped. Each item has the time before which items are gone when it comes:
+    /// those that are decided together share the neighbours of the first, but each has its own past.
     pub(super) fn decide(
         &mut self,
-        batch: Vec<Item>,
+        batch: Vec<(Item, i64)>,
         (add, explain, cancel): (AddPolicy, bool, Cancellation<'_>),
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), ChooseError> {
-        let oldest = self.oldest();
-        let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
+        let texts = batch.iter();
+        let texts = texts.map(|(item, _)| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
         let tell = |decision, reasons: Reasons<'_>| {
@@ -383,13 +394,16 @@ impl HeldWindow {
             let told = explain.then(|| (asked(), reasons.considered.to_vec()));
             let mut words = reasons.words();
             words.truncate(if explain { MAX_WORDS } else { 1 });
-            decisions.push((decision, reasons.nearest.to_vec(), told, words));
+            let oldest = batch.get(decisions.len()).map_or(i64::MIN, |(_, oldest)| *oldest);
+            let bursts = reasons.begins_to_burst(oldest);
+            decisions.push((decision, reasons.nearest.to_vec(), told, words, bursts));
         };
         self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;
         if decisions.len() < batch.len() {
             return Err(ChooseError::Stopped);
         }
-        for (mut item, (decision, near, told, words)) in batch.into_iter().zip(decisions) {
+        for ((mut item, oldest), decision) in batch.into_iter().zip(decisions) {
+            let (decision, near, told, words, bursts) = decision;
             let id: Arc<str> = (&*item.id).into();
             let reasons = told.map(|told| self.reasons(told, words.clone(), &id));
             let added = add.adds(&decision);
@@ -411,7 +425,7 @@ impl HeldWindow {
                 duplicate_of: duplicate_of.as_deref().map(Box::from),
                 moved_from: None,
                 moved_at: None,
-                bursts: decision.bursts,
+                bursts,
             });
             all.push(Matched {
                 nearest: reached.filter_map(name).collect(),

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    CallCounts, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home,
-    Item, ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
+    CallCounts, Cancellation, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome,
+    EventChange, Home, Item, ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange,
+    Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -241,11 +242,11 @@ impl Reachable<'_> {
         collection: &dyn Collection,
         change: &EventChange,
         now: i64,
+        cancel: Cancellation<'_>,
     ) -> Result<()> {
         let Some(most) = self.most else { return Ok(()) };
         let room = Room::new(self, collection, now).map_err(|error| failed(&error))?;
-        let all = collection.added(Some(0), usize::MAX, now).map_err(|error| failed(&error))?;
-        room.check_growth((0, change.growth(&all.items)), most)
+        room.check_growth((0, change.growth(&change.items(collection, now, cancel)?)), most)
     }
 }
 

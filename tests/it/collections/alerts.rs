@@ -105,8 +105,8 @@ async fn alerts_are_told_in_order_and_a_reader_goes_on_after_any_of_them() {
     let data = records[1].strip_prefix(&format!("event: begun\nid: {id}\ndata: ")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(data).unwrap(), all[2]);
 
-    for wrong in ["model=none", "after=x", "after=1.2", "grown=a", "grown=0", "least=0", "leest=1"]
-    {
+    let wrong = ["model=none", "after=x", "after=1.2", "after=1.2.3.x%0Ay", "grown=a", "grown=0"];
+    for wrong in wrong.into_iter().chain(["least=0", "leest=1"]) {
         let path = format!("/collections/day/events/stream?{wrong}");
         let answer = call(&app, "GET", &path, None).await;
         assert_eq!(answer.status, 422, "{wrong}: {}", answer.text());
@@ -126,6 +126,18 @@ async fn bursts_are_told_by_the_past_of_the_event() {
     let told: Vec<String> = lines(&app, "after=").await.iter().map(short).collect();
     let expected = ["open - null -", "begun q0 2 q1", "grown q0 10 q9", "bursting q0 12 q11"];
     assert_eq!(told, expected);
+    // What was too old when a text came is no past of its event, though one request brought both.
+    for together in [1, 12] {
+        let app = TestApp::with_model(support::default_model(), |_| ());
+        done(&app, "PUT", "/collections/day", Some(&json!({"ttl": "2h"}))).await;
+        let later = (0..10).map(|at| quake(2 + at, 150 + at));
+        let all: Vec<_> = [quake(0, 0), quake(1, 60)].into_iter().chain(later).collect();
+        for part in all.chunks(together) {
+            done(&app, "POST", "/collections/day/match", Some(&posts(part))).await;
+        }
+        let told: Vec<String> = lines(&app, "after=").await.iter().map(short).collect();
+        assert_eq!(told, expected[..3], "{together} a request");
+    }
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ async fn a_collection_that_was_moved_keeps_its_events() {
         // No count that a window would carry beyond what it can hold.
         ("items", json!({"id": "a", "size": u64::MAX})),
         ("items", json!({"id": "a", "size": 2, "moved_at": 1})),
-        ("items", json!({"id": "a", "size": 2, "moved_from": "b", "moved_at": i64::MAX})),
+        ("items", json!({"id": "a", "size": 2, "moved_from": "b", "moved_at": i64::MIN})),
     ] {
         let body = json!({"items": [{"id": "x", "text": "something", "event": event}]});
         let path = format!("/collections/news/{path}");
@@ -653,6 +653,14 @@ async fn a_text_is_told_why_it_has_its_event() {
     // `auto` is the model's choice among the methods that have vectors.
     let auto = look("?explain=true&method=auto").await;
     assert_eq!(auto["matched"], look("?explain=true&method=avg-cos").await["matched"]);
+    let auto = json!({"items": [{"id": "t9", "text": "storm"}], "method": "auto", "add": "none"});
+    done(&app, "POST", "/collections/news/match", Some(&auto)).await;
+    let page = call(&app, "GET", "/metrics", None).await.text();
+    let counted = |method: &str| {
+        let name = format!("cognate_method_requests_total{{method=\"{method}\"}} ");
+        page.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    assert!(counted("avg-cos") > 0 && counted("polarity-blend") == 0, "{page}");
     assert_eq!(look("").await.get("matched"), None);
     call(&app, "GET", "/collections/news/items/none?explain=true", None)
         .await

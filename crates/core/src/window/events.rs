@@ -47,8 +47,6 @@ pub struct Decision {
     pub nearest: Option<Near>,
     /// Whether the text is a duplicate of `nearest`.
     pub duplicate: bool,
-    /// Whether the event begins to burst with the text, if it was added.
-    pub bursts: bool,
 }
 
 /// An event that a text might have joined.
@@ -194,7 +192,6 @@ impl Events {
             score: best.map(|best| best.score),
             nearest,
             duplicate: nearest.is_some_and(|nearest| nearest.score >= rule.duplicate),
-            bursts: false,
         };
         (decision, considered)
     }

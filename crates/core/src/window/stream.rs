@@ -38,6 +38,7 @@ pub struct Reasons<'f> {
     pub considered: &'f [Considered],
     event_of: &'f dyn Fn(u64) -> Option<u64>,
     words: &'f dyn Fn() -> Vec<Box<str>>,
+    begins_to_burst: &'f dyn Fn(i64) -> bool,
 }
 
 impl Reasons<'_> {
@@ -49,6 +50,12 @@ impl Reasons<'_> {
     /// The words that it shares with the nearest text of the event that it joined, the rarest first.
     pub fn words(&self) -> Vec<Box<str>> {
         (self.words)()
+    }
+
+    /// Whether its event [begins to burst](Events::begins_to_burst) with it; no event does with a text that
+    /// was not added.
+    pub fn begins_to_burst(&self, oldest: i64) -> bool {
+        (self.begins_to_burst)(oldest)
     }
 }
 
@@ -211,17 +218,16 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 self.forget(number);
                 let vector_of = |number| self.window.vector(number);
                 let reach = &self.window.reach(entry.time);
-                let (mut decision, considered) =
+                let (decision, considered) =
                     self.events.decide(entry.vector, &near, reach, &rule, vector_of);
-                if policy.adds(&decision) {
+                let is_added = policy.adds(&decision);
+                if is_added {
                     // Of those that are followed together the window has all.
                     if policy != AddPolicy::All {
                         self.window.add(entry);
                     }
                     self.keep_text(batch[at].text);
                     self.events.add(decision.event, entry.time);
-                    decision.bursts =
-                        self.events.begins_to_burst(decision.event, self.window.oldest());
                 }
                 let joined = decision.nearest.filter(|_| !decision.new);
                 let other = joined.and_then(|joined| self.text(joined.number));
@@ -231,7 +237,10 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 };
                 let (nearest, considered) = (&near[..], &considered[..]);
                 let event_of = &|number| self.events.of(number);
-                tell(decision, Reasons { nearest, considered, event_of, words: &words });
+                let begins_to_burst =
+                    &|oldest| is_added && self.events.begins_to_burst(decision.event, oldest);
+                let words = &words;
+                tell(decision, Reasons { nearest, considered, event_of, words, begins_to_burst });
             }
         }
         Ok(())

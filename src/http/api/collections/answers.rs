@@ -25,8 +25,6 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
-/// Bytes of an item in an answer's list of reasons, with the item's event.
-pub(super) const REASON_BYTES: usize = 160;
 /// Words of a post, assumed where those of a window are not looked up.
 pub(crate) const POST_WORDS: u64 = 15;
 /// Items whose words are counted to weigh a match.
@@ -404,7 +402,8 @@ impl Against {
     }
 
     fn write(&self, wanted: Write, items: &'static str) -> Result<Applied> {
-        let written = self.call.begin_write(&*self.collection, wanted, items);
+        let never = Cancellation::NEVER;
+        let written = self.call.begin_write(&*self.collection, wanted, items, never);
         let (applied, pending) = written.inspect_err(|error| self.refused(error))?;
         self.pending().push(pending);
         Ok(applied)

@@ -11,8 +11,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use cognate_collections::{
-    Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem,
-    ItemSelector, Pending, Write,
+    Applied, Cancellation, ChooseError, Collection, CollectionError, Filter, FilterProblem,
+    ItemProblem, ItemSelector, Pending, Write,
 };
 use serde::Serialize;
 use tokio::time::timeout;
@@ -31,6 +31,8 @@ use crate::http::work::pool::{JobContext, late};
 use crate::http::work::turns::Turn;
 
 const BYTES_PER_ITEM: usize = 128;
+/// Bytes of memory of an item while its event changes.
+const BYTES_PER_MOVE: usize = 512;
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
@@ -249,16 +251,16 @@ impl Call {
         self.way = Way::Write;
         let turn = self.turn(collection.name()).await?;
         let written = Arc::clone(collection);
-        let work = move |call: Self| {
-            let begun = call.begin_write(&*written, wanted, items);
+        let work = move |call: Self, job: &JobContext| {
+            let begun = call.begin_write(&*written, wanted, items, Cancellation::when(job));
             drop(turn);
             let (applied, pending) = begun?;
             written.wait_durable(pending).map_err(|error| of(&error, items))?;
             Ok((applied, call.permit))
         };
         // The units are held as long as the work goes on, whoever waits for it.
-        let held = Self { permit: self.permit.take(), ..self.again() };
-        match held.aside(work).await {
+        let held = Self { permit: self.permit.take(), way: Way::Write, ..self.again() };
+        match held.on(Threads::Writers, work).await {
             Ok((applied, permit)) => {
                 self.permit = permit;
                 Ok(applied)
@@ -279,19 +281,26 @@ impl Call {
         self.write(collection, Write::RemoveSelected(which), "").await
     }
 
-    /// Begins a write, if there is room for it; it is durable once the collection reports so.
+    /// Begins a write, if there is room for it; it is durable once the collection reports so. What is cancelled
+    /// has written nothing.
     pub(super) fn begin_write(
         &self,
         collection: &dyn Collection,
         wanted: Write,
         items: &'static str,
+        cancel: Cancellation<'_>,
     ) -> Result<(Applied, Pending)> {
         let now = cognate_collections::now();
         let reachable = self.app.collections.of(&self.caller)?;
+        let mut _memory = None;
         match &wanted {
             Write::Put(items) => reachable.check_room(collection, items, now)?,
             Write::Patch(patches) => reachable.check_room_to_patch(collection, patches, now)?,
-            Write::Move(change) => reachable.check_room_to_move(collection, change, now)?,
+            Write::Move(change) => {
+                let bytes = change.count(collection, now, cancel)?.saturating_mul(BYTES_PER_MOVE);
+                _memory = Some(self.app.unsent.of(&self.caller.client).work(bytes)?);
+                reachable.check_room_to_move(collection, change, now, cancel)?;
+            }
             Write::RemoveSelected(which) => check_filter(&self.app, &which.filter, collection)?,
             Write::Remove(_) | Write::Set(_) => {}
         }

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::api::collections::answers::{Changed, ItemEntry, MatchedEntry, REASON_BYTES};
+use crate::http::api::collections::answers::{Changed, ItemEntry, MatchedEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, MatchRefusal, Named};
-use crate::http::api::collections::match_options::{MatchParameters, Matching};
+use crate::http::api::collections::match_options::{MatchParameters, Matching, REASON_BYTES};
 use crate::http::app::App;
 use crate::http::error::{Code, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};

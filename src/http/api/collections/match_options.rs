@@ -10,6 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::http::api::collections::call;
+use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::error::{ApiError, Code, Pointer, Result};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
@@ -17,6 +18,15 @@ use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
 
 const MAX_WINDOW: usize = 100_000;
+
+/// Bytes of the answer to a text besides ids and scores.
+const MATCHED_BYTES: usize = 80;
+/// Bytes of the words that are returned as reasons.
+const WORDS_BYTES: usize = 256;
+/// Bytes that an answer adds around the score of a near item.
+const NEAR_BYTES: usize = 24;
+/// Bytes of an item in an answer's list of reasons, with the item's event.
+pub(super) const REASON_BYTES: usize = 160;
 
 /// Products of bytes that take as long as one of floats.
 const BYTES_A_NUMBER: u64 = 4;
@@ -36,12 +46,20 @@ impl Matching {
         [explain, replace]: [Option<bool>; 2],
     ) -> Result<Self> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
-        let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
+        let mut resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
         let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
         let stream = stream.map_err(of_option)?;
+        resolved.query.method = stream.method;
         let [explain, replace] = [explain, replace].map(Option::unwrap_or_default);
         let add = add.unwrap_or_default();
         Ok(Self { resolved, how: MatchOptions { stream, filter, add, explain, replace } })
+    }
+
+    /// Approximate bytes of the answer to one text.
+    pub(crate) fn answer_bytes(&self) -> usize {
+        let MatchOptions { explain, stream: Settings { nearest, .. }, .. } = self.how;
+        let (near, words) = if explain { (REASON_BYTES, WORDS_BYTES) } else { (NEAR_BYTES, 0) };
+        MATCHED_BYTES + words + nearest * (NUMBER_BYTES + near)
     }
 }
 

@@ -15,15 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::api::collections::answers::{
-    Against, MatchedEntry, REASON_BYTES, is_none_of_them,
-};
+use crate::http::api::collections::answers::{Against, MatchedEntry, is_none_of_them};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at};
 use crate::http::api::collections::match_options::{Effort, MatchParameters, Matching};
 use crate::http::api::collections::{call, item};
 use crate::http::api::cost::Cost;
-use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
+use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint};
 use crate::http::api::question::{
     AnyAsk, AnyPlanned, Ask, BoxFuture, PlanContext, Planned, Threads,
 };
@@ -42,13 +40,6 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
-
-/// Bytes of the answer to a text besides ids and scores.
-const MATCHED_BYTES: usize = 80;
-/// Bytes of the words that are returned as reasons.
-const WORDS_BYTES: usize = 256;
-/// Bytes that an answer adds around the score of a near item.
-const NEAR_BYTES: usize = 24;
 
 /// The body of `POST /collections/{name}/match`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -227,11 +218,9 @@ impl Ask for MatchQuestion<'_> {
         let bytes = items.iter().map(|item| item.text.len()).sum();
         let words = against.words(&matching.resolved)?;
         let work = Effort::new(&matching, words, items.iter().map(|item| &*item.text)).bounds();
-        let near = NUMBER_BYTES + if matching.how.explain { REASON_BYTES } else { NEAR_BYTES };
-        let words = if matching.how.explain { WORDS_BYTES } else { 0 };
-        let each = MATCHED_BYTES + words + matching.how.stream.nearest * near;
+        let answer = ANSWER_HEAD + list.length * matching.answer_bytes();
         let cost = Cost::new(&matching.resolved, list.length, bytes, work, app)?;
-        let cost = cost.answering(ANSWER_HEAD + list.length * each, "/items", app)?;
+        let cost = cost.answering(answer, "/items", app)?;
         Ok(Box::new(PlannedMatch { against, matching, items, refused, cost, _units: units }))
     }
 }

@@ -21,7 +21,7 @@ use crate::http::work::spool::{Full, Stopped};
 /// Pause before the next request for units.
 const RETRY: Duration = Duration::from_millis(2);
 /// Bytes of answers after which a job ends.
-const ENOUGH: usize = 64 << 10;
+pub(super) const ENOUGH: usize = 64 << 10;
 /// Bytes to reserve for an answer.
 const LINE_BYTES: usize = 24;
 

@@ -16,7 +16,7 @@ use crate::http::api::collections::call::MatchRefusal;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::match_options::{Effort, MatchParameters, Matching};
 use crate::http::api::collections::{MatchedEntry, call};
-use crate::http::api::stream::job::Part;
+use crate::http::api::stream::job::{ENOUGH, Part};
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
@@ -114,7 +114,8 @@ impl LineQuestion for Items {
     }
 
     /// One scan of the window serves a batch of texts. Over a very large window a batch would take
-    /// too long, and so would a second scoring of all of them if it is costly.
+    /// too long, and so would a second scoring of all of them if it is costly; long answers of a batch
+    /// would take too much memory.
     fn per_part(&self, items: &[&LineItem]) -> usize {
         let texts = || items.iter().map(|LineItem(item)| &*item.text);
         let effort = Effort::new(&self.matching, POST_WORDS, texts());
@@ -122,7 +123,7 @@ impl LineQuestion for Items {
         let fits = |work: u64| items_per_part(items.len(), estimate(bytes, work));
         let shares_scan = self.matching.how.stream.limits.last <= MAX_TOGETHER;
         let least = if shares_scan { fits(effort.second()).min(BATCH) } else { 1 };
-        fits(effort.bounds()[1]).max(least)
+        fits(effort.bounds()[1]).max(least).min((4 * ENOUGH / self.matching.answer_bytes()).max(1))
     }
 
     /// Matched items are already added and are never matched again, so an error is the answer of

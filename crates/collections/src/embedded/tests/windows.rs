@@ -229,6 +229,25 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
 }
 
 #[test]
+fn an_explanation_pays_for_the_texts_that_it_copies() {
+    let engine = engine();
+    let collections = EmbeddedHome::in_memory(Limits { bytes: 5 << 20, ..Limits::DEFAULT });
+    let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+    let long = |from| (from..from + 150).map(|at| item(at, &"quake ".repeat(1000), 0)).collect();
+    let explained = || news.explain(engine.clone(), &how(300, 0.3), "n299", 0, Cancellation::NEVER);
+    let add = |from| news.put(long(from), 0).unwrap();
+    add(0);
+    add(150);
+    assert!(explained().unwrap().is_some(), "three megabytes of five are free");
+    add(300);
+    add(450);
+    let before = collections.bytes();
+    let refused = explained();
+    assert!(matches!(refused, Err(ChooseError::Collection(CollectionError::NoMemory { .. }))));
+    assert_eq!(collections.bytes(), before);
+}
+
+#[test]
 fn a_window_gives_way_to_items_of_another_collection() {
     let engine = engine();
     let room = 4 << 20;
