@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use cognate::engine::{Opposites, QueryError};
+use cognate::choice::Unexpected;
+use cognate::engine::QueryError;
 use cognate::{Engine, Query};
 use duckdb::core::{DataChunkHandle, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vscalar::{ScalarFunctionSignature, VScalar};
@@ -32,12 +33,11 @@ fn refused(error: QueryError) -> Box<dyn Error> {
 /// The query of a method, by any of its names, and of what opposites do, where that is said.
 fn query(engine: &Engine, said: &[String]) -> Result<Query, Box<dyn Error>> {
     let method = said.first().map_or(AUTO, String::as_str);
-    let opposites = said.get(1).map(|name| {
-        let unknown = || format!("cognate: opposites: expected {}, got {name}", Opposites::NAMES);
-        Opposites::named(name).ok_or_else(unknown)
-    });
+    let opposites = said.get(1).map(|name| name.parse()).transpose();
+    let opposites =
+        opposites.map_err(|wrong: Unexpected| format!("cognate: opposites: {wrong}"))?;
     let query = Query::new(engine.method(method).map_err(refused)?);
-    let query = query.with_opposites(opposites.transpose()?);
+    let query = query.with_opposites(opposites);
     engine.check(&query).map_err(refused)?;
     Ok(query)
 }

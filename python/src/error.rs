@@ -1,5 +1,6 @@
 //! What goes wrong, as the exceptions of `cognate_text.errors`.
 
+use cognate::choice::Unexpected;
 use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
 use cognate_rows::events::EventsError;
@@ -47,8 +48,12 @@ impl From<PyErr> for Problem {
 impl Problem {
     /// Returns the error of a setting that got a value it does not allow.
     pub(crate) fn setting(name: &str, expected: &str, got: &str) -> Self {
-        let got: String = got.chars().take(80).collect();
-        Self::Setting(format!("{name}: expected {expected}, got {got:?}"))
+        Self::unexpected(name)(Unexpected::new(expected, got))
+    }
+
+    /// The same, of a value that was refused by what reads it.
+    pub(crate) fn unexpected(name: &str) -> impl Fn(Unexpected) -> Self {
+        move |problem| Self::Setting(format!("{name}: {problem}"))
     }
 
     /// The exception; `named` says how the argument at a place is called in Python.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use cognate::Engine;
-use cognate::engine::{Place, RankOptions, Reason};
+use cognate::engine::{Place, RankOptions};
 use cognate::model::OpenOptions;
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2};
@@ -301,9 +301,7 @@ impl NativeModel {
         let scored = self.pair_rows(py, (a, b), (&asked, None), fill, progress.as_ref())?;
         let unscored: BTreeMap<_, _> = scored.unscored.into_iter().collect();
         let reason = |row: usize| match unscored.get(&row) {
-            Some(Reason::Empty) => Some("empty"),
-            Some(Reason::Unknown) => Some("unknown"),
-            Some(Reason::TooLong) => Some("too_long"),
+            Some(reason) => Some(reason.name()),
             None => (scored.valid.get(row) == Some(&false)).then_some("missing"),
         };
         let reasons = (0..scored.valid.len()).filter_map(|row| Some((row, reason(row)?)));

@@ -1,7 +1,5 @@
 //! A question as JavaScript passes it: settings, and texts one after another.
 
-use cognate::engine::{Opposites, Strategy};
-use cognate::window::usual::Preset;
 use cognate::{Engine, Measure, Query};
 use serde::Deserialize;
 
@@ -36,7 +34,7 @@ pub(crate) struct LikesAsked {
     /// Number of disliked texts.
     pub disliked: usize,
     #[serde(default)]
-    pub strategy: Strategy,
+    pub strategy: Option<String>,
     #[serde(default)]
     pub unlike_weight: Option<f32>,
 }
@@ -57,7 +55,7 @@ pub(crate) struct RankingAsked {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct StreamAsked {
     pub times: Option<Vec<i64>>,
-    pub preset: Option<Preset>,
+    pub preset: Option<String>,
     pub method: Option<String>,
     pub second: Option<String>,
     pub last: Option<usize>,
@@ -124,22 +122,18 @@ impl<'t> Question<'t> {
             Asked::Embed => engine.embedding_method(name)?,
             _ => engine.method(name)?,
         };
-        let measure = settings.measure.as_deref().map(|name| {
-            Measure::named(name).ok_or_else(|| Problem::setting("measure", Measure::NAMES, name))
-        });
-        let opposites = settings.opposites.as_deref().map(|name| {
-            let unknown = || Problem::setting("opposites", Opposites::NAMES, name);
-            Opposites::named(name).ok_or_else(unknown)
-        });
+        let measure = settings.measure.as_deref().map(str::parse).transpose();
+        let opposites = settings.opposites.as_deref().map(str::parse).transpose();
         let query = Query {
-            measure: measure.transpose()?,
+            measure: measure.map_err(Problem::unexpected("measure"))?,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
             // Scores have single precision; so a score reaches the number that it is printed as.
             threshold: settings.threshold.map(|least| least as f32),
             ..Query::new(method)
         };
-        let query = query.with_opposites(opposites.transpose()?);
+        let opposites = opposites.map_err(Problem::unexpected("opposites"))?;
+        let query = query.with_opposites(opposites);
         if !matches!(settings.ask, Asked::About | Asked::Methods | Asked::Events) {
             engine.check(&query)?;
         }

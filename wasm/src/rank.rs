@@ -76,10 +76,11 @@ fn liked<'q, 't>(
         .map(|(&text, &number)| Ok(Liked { text: text.into(), weight: weight("like", number)? }));
     let unlike_weight =
         asked.unlike_weight.map(|number| weight("unlikeWeight", number)).transpose()?;
+    let strategy = asked.strategy.as_deref().map(str::parse).transpose();
     let likes = Likes {
         liked: liked.collect::<Result<_, Problem>>()?,
         disliked: dislikes.iter().map(|&text| text.into()).collect(),
-        strategy: asked.strategy,
+        strategy: strategy.map_err(Problem::unexpected("strategy"))?.unwrap_or_default(),
         unlike_weight: unlike_weight.unwrap_or(Likes::UNLIKE_WEIGHT),
     };
     Ok((likes.into(), candidates))

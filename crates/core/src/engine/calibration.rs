@@ -181,7 +181,7 @@ fn key(method: &str, measure: Measure) -> String {
 /// The method may be unknown to this version; the measure may not.
 fn is_key(key: &str) -> bool {
     key.split_once('/')
-        .is_some_and(|(method, measure)| !method.is_empty() && Measure::named(measure).is_some())
+        .is_some_and(|(method, measure)| !method.is_empty() && measure.parse::<Measure>().is_ok())
 }
 
 /// The share of related pairs at every score, which never falls as scores rise.
