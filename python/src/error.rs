@@ -16,7 +16,7 @@ pub(crate) enum Problem {
     Setting(String),
     /// A method does not support what was asked.
     Method(String),
-    /// The model has no threshold for a method.
+    /// No usual threshold is known for a method.
     NotCalibrated(String),
     /// Something failed that was asked well.
     Running(String),
@@ -78,6 +78,7 @@ impl Problem {
                 None => {
                     let class = match error {
                         QueryError::NonFinite { .. } => "ScoreError",
+                        QueryError::NotCalibrated { .. } => "NotCalibratedError",
                         _ => "MethodError",
                     };
                     exception(py, class, (error.to_string(),))

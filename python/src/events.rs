@@ -6,7 +6,7 @@ use cognate::Engine;
 use cognate::engine::QueryError;
 use cognate::methods::Method;
 use cognate::window::events::Decision;
-use cognate::window::options::{Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options};
+use cognate::window::options::{MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options};
 use cognate::window::stream::{Item, Settings};
 use cognate_files::instant;
 use cognate_rows::events::{NamedStream, Names};
@@ -54,13 +54,7 @@ type Named = Vec<(Option<String>, Option<String>, Option<f32>, bool)>;
 fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Settings, Problem> {
     let Followed(preset, method, second, within) = followed;
     let &Ruled(last, nearest, votes, centre, ref threshold) = ruled;
-    let threshold = threshold.as_ref().map(|threshold| match threshold {
-        Cutoff::Number(number) => Ok(Least::Number(*number)),
-        Cutoff::Word(word) if word == "calibrated" => Ok(Least::Calibrated),
-        Cutoff::Word(word) => {
-            Err(Problem::setting("threshold", "a number or \"calibrated\"", word))
-        }
-    });
+    let threshold = threshold.as_ref().map(|threshold| threshold.least("threshold"));
     // What is below 0 is as far out of range as 0.
     let count = |number: i64| Some(usize::try_from(number).unwrap_or(0));
     let options = Options {
@@ -82,9 +76,7 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
         OptionProblem::OutOfRange { .. } | OptionProblem::NoneDropped => {
             Problem::Setting(format!("{option}: {problem}"))
         }
-        OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
-            Problem::NotCalibrated(problem.to_string())
-        }
+        problem => Problem::NotCalibrated(problem.to_string()),
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use cognate::Engine;
-use cognate::engine::{Place, RankOptions};
+use cognate::engine::{Least, Place, RankOptions};
 use cognate::model::OpenOptions;
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2};
@@ -51,6 +51,17 @@ impl Cutoff {
         match self {
             Self::Number(number) => Ok(*number),
             Self::Word(word) => Err(Problem::setting(name, expected, word)),
+        }
+    }
+
+    /// The least score, which is passed as the argument `name`.
+    pub(crate) fn least(&self, name: &str) -> Result<Least, Problem> {
+        match self {
+            Self::Number(number) if number.is_nan() => {
+                Err(Problem::setting(name, "a number", "nan"))
+            }
+            Self::Number(number) => Ok(Least::Number(*number)),
+            Self::Word(word) => Least::named(word).map_err(Problem::unexpected(name)),
         }
     }
 }
@@ -100,12 +111,6 @@ impl NativeModel {
         asked.of(&self.engine)
     }
 
-    /// Returns the measure by which a question is answered.
-    fn measure(&self, question: &Question) -> cognate::Measure {
-        let method = question.query.method;
-        question.query.measure.unwrap_or_else(|| self.engine.default_measure(method))
-    }
-
     /// What is asked of candidates, with the least score of either kind.
     fn options(
         &self,
@@ -121,28 +126,7 @@ impl NativeModel {
 
     /// The score that a cutoff comes to, which is passed as the argument `name`.
     fn least(&self, question: &Question, name: &str, cutoff: Cutoff) -> Result<f32, Problem> {
-        match cutoff {
-            Cutoff::Number(number) if number.is_nan() => {
-                Err(Problem::setting(name, "a number", "nan"))
-            }
-            // Scores have single precision; so a score reaches the number that it is printed as.
-            Cutoff::Number(number) => Ok(number as f32),
-            Cutoff::Word(word) if word == "calibrated" => self.calibrated(question),
-            Cutoff::Word(word) => Err(Problem::setting(name, "a number or \"calibrated\"", &word)),
-        }
-    }
-
-    /// The least score that counts as related by the model's own threshold.
-    fn calibrated(&self, question: &Question) -> Result<f32, Problem> {
-        let (method, measure) = (question.query.method, self.measure(question));
-        let Some(known) = self.engine.calibration(method, measure) else {
-            return Err(Problem::NotCalibrated(format!(
-                "the model has no threshold for {} by {}; `cognate eval calibrate` finds one",
-                method.name(),
-                measure.name()
-            )));
-        };
-        Ok(known.threshold.least())
+        Ok(cutoff.least(name)?.resolve(&self.engine, &question.query)?.least)
     }
 
     fn pair_rows(
@@ -255,8 +239,11 @@ impl NativeModel {
     }
 
     fn threshold(&self, py: Python<'_>, asked: Asked) -> PyResult<f32> {
-        let found = self.question(&asked).and_then(|question| self.calibrated(&question));
-        found.map_err(|problem| problem.raise(py, of_rows))
+        let found = || {
+            let query = self.question(&asked)?.query;
+            Ok(Least::Calibrated.resolve(&self.engine, &query)?.least)
+        };
+        found().map_err(|problem: Problem| problem.raise(py, of_rows))
     }
 
     fn similarity(
@@ -450,7 +437,8 @@ impl NativeModel {
         let (a, b) = (text(a, "a")?, text(b, "b")?);
         let explained = || {
             let question = self.question(&asked)?;
-            let names = (question.query.method.name(), self.measure(&question).name());
+            let names =
+                (question.query.method.name(), self.engine.measure_of(&question.query).name());
             let explained = py.detach(|| self.engine.explain(&a, &b, &question.query));
             Ok::<_, Problem>(Explained::new(explained?, (&a, &b), names))
         };

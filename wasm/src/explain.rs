@@ -18,7 +18,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let shares = explained.shares.as_ref();
     let mut json = json!({
         "method": method,
-        "measure": question.measure(engine).name(),
+        "measure": engine.measure_of(&question.query).name(),
         "fingerprint": engine.model().fingerprint(),
         "score": explained.score,
         "unscored": explained.unscored,

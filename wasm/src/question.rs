@@ -1,6 +1,7 @@
 //! A question as JavaScript passes it: settings, and texts one after another.
 
-use cognate::{Engine, Measure, Query};
+use cognate::engine::least_score;
+use cognate::{Engine, Query};
 use serde::Deserialize;
 
 use crate::error::Problem;
@@ -128,8 +129,7 @@ impl<'t> Question<'t> {
             measure: measure.map_err(Problem::unexpected("measure"))?,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
-            // Scores have single precision; so a score reaches the number that it is printed as.
-            threshold: settings.threshold.map(|least| least as f32),
+            threshold: settings.threshold.map(least_score),
             ..Query::new(method)
         };
         let opposites = opposites.map_err(Problem::unexpected("opposites"))?;
@@ -148,11 +148,6 @@ impl<'t> Question<'t> {
             stream: settings.stream,
             texts: parted(texts, lengths),
         })
-    }
-
-    /// The measure that it is answered by.
-    pub(crate) fn measure(&self, engine: &Engine) -> Measure {
-        self.query.measure.unwrap_or_else(|| engine.default_measure(self.query.method))
     }
 
     /// The text at a place, none where there are fewer.

@@ -2,7 +2,9 @@
 
 use cognate::Engine;
 use cognate::engine::rank::{Asked, Question as RankQuestion};
-use cognate::engine::{Candidates, Duplicate, Liked, Likes, PageOptions, QueryError, Weight};
+use cognate::engine::{
+    Candidates, Duplicate, Liked, Likes, PageOptions, QueryError, Weight, least_score,
+};
 use serde_json::json;
 
 use crate::Answer;
@@ -17,7 +19,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     }
     let page = PageOptions {
         top_k: asked.top_k,
-        collapse: asked.collapse.map(|least| least as f32),
+        collapse: asked.collapse.map(least_score),
         drop_opposed: asked.drop_opposed,
         ..PageOptions::default()
     };
@@ -26,8 +28,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         Some(likes) => liked(likes, &question.texts)?,
     };
     let asked = RankQuestion {
-        // Scores have single precision; rounding the limit lets a score reach the number that it is printed as.
-        min_score: asked.min_score.map(|least| least as f32),
+        min_score: asked.min_score.map(least_score),
         page,
         ..RankQuestion::new(ranked_for, question.query)
     };

@@ -229,6 +229,9 @@ pub enum FusedProblem {
     /// A fusion has no measure.
     #[error("has a measure for each of its parts and cannot use another")]
     Measured,
+    /// Its scores belong to no single method.
+    #[error("has no threshold: those are found for single methods")]
+    NotCalibrated,
     /// The model lacks what a part needs.
     #[error("cannot be used with this model: {0}")]
     Unavailable(Unavailable),
