@@ -159,7 +159,7 @@ impl NativeModel {
         &self,
         py: Python<'_>,
         texts: &Bound<'_, PyAny>,
-        (asked, unknown): (&Asked, &str),
+        (asked, unknown, normalize): (&Asked, &str, bool),
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<(Array2<f32>, Vec<bool>)> {
         let column = Column::new(texts, "texts")?;
@@ -167,7 +167,7 @@ impl NativeModel {
         let answer = || {
             let stand = Stand::named(unknown)?;
             let question = asked.of_vectors(&self.engine)?;
-            embed::rows(py, self.crew(progress), &texts, &question, stand)
+            embed::rows(py, self.crew(progress), &texts, &question, (stand, normalize))
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
@@ -325,9 +325,11 @@ impl NativeModel {
         texts: &Bound<'py, PyAny>,
         asked: Asked,
         unknown: &str,
+        normalize: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (vectors, _) = self.vector_rows(py, texts, (&asked, unknown), progress.as_ref())?;
+        let asked = (&asked, unknown, normalize);
+        let (vectors, _) = self.vector_rows(py, texts, asked, progress.as_ref())?;
         Ok(vectors.into_pyarray(py))
     }
 
@@ -337,8 +339,9 @@ impl NativeModel {
         texts: &Bound<'_, PyAny>,
         asked: Asked,
         unknown: &str,
+        normalize: bool,
     ) -> PyResult<ArrowArray> {
-        let (vectors, valid) = self.vector_rows(py, texts, (&asked, unknown), None)?;
+        let (vectors, valid) = self.vector_rows(py, texts, (&asked, unknown, normalize), None)?;
         ArrowArray::vectors(vectors, valid)
     }
 
