@@ -46,14 +46,6 @@ pub(crate) enum Cutoff {
 }
 
 impl Cutoff {
-    /// The number, where no word stands for one.
-    pub(crate) fn number(&self, name: &str, expected: &str) -> Result<f64, Problem> {
-        match self {
-            Self::Number(number) => Ok(*number),
-            Self::Word(word) => Err(Problem::setting(name, expected, word)),
-        }
-    }
-
     /// The least score, which is passed as the argument `name`.
     pub(crate) fn least(&self, name: &str) -> Result<Least, Problem> {
         match self {
