@@ -223,9 +223,3 @@ pub(crate) fn milliseconds(text: &str) -> Option<i64> {
 pub(crate) fn span(text: &str) -> Option<i64> {
     instant::span(text)
 }
-
-/// Returns a description of the accepted forms of a time, for messages.
-#[pyfunction]
-pub(crate) fn instant_forms() -> &'static str {
-    instant::FORMS
-}

@@ -24,6 +24,7 @@ mod work;
 #[pyo3::pymodule(name = "_native", gil_used = false)]
 mod native {
     use cognate::window::usual;
+    use cognate_files::instant;
 
     // What is taken where a caller says nothing else.
     #[pymodule_export]
@@ -39,14 +40,18 @@ mod native {
     #[pymodule_export]
     const VOTES: usize = usual::VOTES;
 
+    // What texts can say for a time and for a span of time, for messages.
+    #[pymodule_export]
+    const INSTANTS: &str = instant::FORMS;
+    #[pymodule_export]
+    const SPANS: &str = instant::SPANS;
+
     #[pymodule_export]
     use crate::answer::ArrowArray;
     #[pymodule_export]
     use crate::dedupe::near_duplicates;
     #[pymodule_export]
     use crate::events::NativeDetector;
-    #[pymodule_export]
-    use crate::events::instant_forms;
     #[pymodule_export]
     use crate::events::milliseconds;
     #[pymodule_export]

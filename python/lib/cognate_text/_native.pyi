@@ -16,6 +16,9 @@ METHOD: str
 NEAREST: int
 VOTES: int
 
+INSTANTS: str
+SPANS: str
+
 @final
 class ArrowArray:
     @property
@@ -158,5 +161,4 @@ def stand_for(
     scores: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.float32]]: ...
 def instant(text: str) -> int | None: ...
-def instant_forms() -> str: ...
 def span(text: str) -> int | None: ...
