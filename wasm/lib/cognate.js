@@ -53,7 +53,7 @@ export class Cognate {
     const { texts, likes } = wanted(query, { like, unlike, strategy, unlikeWeight });
     const ranking = {
       likes,
-      top_k: whole(topK, "topK"),
+      top_k: whole(topK, "topK", 1),
       min_score: number(minScore, "minScore"),
       collapse: number(collapse, "collapse"),
       drop_opposed: opposes === "drop",
@@ -79,8 +79,8 @@ export class Cognate {
       preset: word(preset, "preset"),
       method: word(method, "method"),
       second: word(second, "second"),
-      last: whole(last, "last"),
-      within: whole(within, "within"),
+      last: whole(last, "last", 1),
+      within: whole(within, "within", 0),
       threshold: number(threshold, "threshold"),
     };
     return this.#ask("events", { stream }, allTexts(texts, "texts")).json;
@@ -181,9 +181,9 @@ function allTexts(value, name) {
   return list(value, name).map((one, row) => text(one, `${name}[${row}]`));
 }
 
-function whole(value, name) {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value < 2 ** 32)) return value;
-  throw new SettingError(`${name}: expected a whole number of at least 0, got ${value}`);
+function whole(value, name, least) {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= least && value < 2 ** 32)) return value;
+  throw new SettingError(`${name}: expected a whole number of at least ${least}, got ${value}`);
 }
 
 function number(value, name) {

@@ -14,9 +14,6 @@ use crate::question::{LikesAsked, Question};
 /// Candidates best first; those that cannot be scored come last, without a score.
 pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
     let asked = &question.ranking;
-    if asked.min_score.is_some_and(f64::is_nan) {
-        return Err(Problem::setting("minScore", "a number", "NaN"));
-    }
     let page = PageOptions {
         top_k: asked.top_k,
         collapse: asked.collapse.map(least_score),

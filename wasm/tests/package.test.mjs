@@ -135,7 +135,9 @@ test("what is wrong is said by kind, with the text at fault", () => {
   refuses(() => model.similarity("a", "b", { opposites: "yes" }), SettingError, /without_names or ignore/);
   refuses(() => model.similarity("a", "b", { method: "sif", opposites: "count" }), MethodError, /does not count/);
   refuses(() => model.similarity("a", "b", { mehtod: "sif" }), SettingError, /mehtod/);
-  refuses(() => model.rank("a", ["b"], { topK: -1 }), SettingError, /topK/);
+  for (const topK of [-1, 0]) {
+    refuses(() => model.rank("a", ["b"], { topK }), SettingError, /^topK: expected a whole number of at least 1, got/);
+  }
   refuses(() => model.rank("a", ["b"], { minScore: NaN }), SettingError, /minScore/);
   refuses(() => model.rank("a", ["b"], { unlike: ["c"] }), SettingError, /unlike: this stands beside like/);
   refuses(() => model.rank("a", ["b"], { like: ["c"] }), SettingError, /like: expected null/);
