@@ -72,7 +72,7 @@ impl Problem {
                 Some(place) => {
                     let (argument, index) = named(place);
                     let name = index.map_or(argument.to_owned(), |at| format!("{argument}[{at}]"));
-                    let message = error.to_string().replacen(&place.to_string(), &name, 1);
+                    let message = format!("{name} {}", error.problem());
                     exception(py, "TextError", (message, argument, index))
                 }
                 None => {

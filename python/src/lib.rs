@@ -23,7 +23,9 @@ mod work;
 // Everything shared between threads is immutable or behind a lock, so no interpreter lock is needed.
 #[pyo3::pymodule(name = "_native", gil_used = false)]
 mod native {
+    use cognate::engine::Likes;
     use cognate::window::usual;
+    use cognate::window::usual::Preset;
     use cognate_files::instant;
 
     // What is taken where a caller says nothing else.
@@ -37,6 +39,10 @@ mod native {
     const METHOD: &str = usual::METHOD;
     #[pymodule_export]
     const NEAREST: usize = usual::NEAREST;
+    #[pymodule_export]
+    const PRESET: &str = Preset::Topics.name();
+    #[pymodule_export]
+    const UNLIKE_WEIGHT: f32 = Likes::UNLIKE_WEIGHT.get();
     #[pymodule_export]
     const VOTES: usize = usual::VOTES;
 

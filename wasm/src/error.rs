@@ -49,7 +49,7 @@ impl Problem {
                     let Named { argument, index, side } = named(place);
                     let places = index.into_iter().chain(side).map(|at| format!("[{at}]"));
                     let name = format!("{argument}{}", places.collect::<String>());
-                    let message = error.to_string().replacen(&place.to_string(), &name, 1);
+                    let message = format!("{name} {}", error.problem());
                     json!({ "kind": "text", "message": message, "argument": argument, "index": index })
                 }
                 None => {

@@ -84,7 +84,7 @@ class EventDetector:
         model: Model | None = None,
         *,
         within: str | datetime.timedelta | None = None,
-        preset: str = "topics",
+        preset: str = _native.PRESET,
         last: int = _native.LAST,
         method: str = _native.METHOD,
         second: str | None = "usual",

@@ -482,7 +482,7 @@ class Model:
         like: Iterable[str | tuple[str, float]] | None = None,
         unlike: Iterable[str] = (),
         strategy: Strategy = "best",
-        unlike_weight: float = 0.5,
+        unlike_weight: float = _native.UNLIKE_WEIGHT,
         diversify: float | None = None,
         top_k: int | None = None,
         min_score: Cutoff | None = None,
@@ -743,7 +743,7 @@ def _asked_for(
     like: list[tuple[str, float]] | None = None,
     unlike: list[str] | None = None,
     strategy: str = "best",
-    unlike_weight: float = 0.5,
+    unlike_weight: float = _native.UNLIKE_WEIGHT,
     diversify: float | None = None,
     min_known: float = 0.0,
 ) -> dict[str, Any]:

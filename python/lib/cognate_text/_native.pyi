@@ -14,6 +14,8 @@ DUPLICATES: float
 LAST: int
 METHOD: str
 NEAREST: int
+PRESET: str
+UNLIKE_WEIGHT: float
 VOTES: int
 
 INSTANTS: str

@@ -29,7 +29,7 @@ impl Weight {
     }
 
     /// Returns the weight as a number.
-    pub fn get(self) -> f32 {
+    pub const fn get(self) -> f32 {
         self.0
     }
 }
