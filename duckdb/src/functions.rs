@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use cognate::engine::{Opposites, QueryError};
+use cognate::choice::Unexpected;
+use cognate::engine::{Least, QueryError};
 use cognate::{Engine, Query};
 use duckdb::core::{DataChunkHandle, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vscalar::{ScalarFunctionSignature, VScalar};
@@ -32,12 +33,11 @@ fn refused(error: QueryError) -> Box<dyn Error> {
 /// The query of a method, by any of its names, and of what opposites do, where that is said.
 fn query(engine: &Engine, said: &[String]) -> Result<Query, Box<dyn Error>> {
     let method = said.first().map_or(AUTO, String::as_str);
-    let opposites = said.get(1).map(|name| {
-        let unknown = || format!("cognate: opposites: expected {}, got {name}", Opposites::NAMES);
-        Opposites::named(name).ok_or_else(unknown)
-    });
+    let opposites = said.get(1).map(|name| name.parse()).transpose();
+    let opposites =
+        opposites.map_err(|wrong: Unexpected| format!("cognate: opposites: {wrong}"))?;
     let query = Query::new(engine.method(method).map_err(refused)?);
-    let query = query.with_opposites(opposites.transpose()?);
+    let query = query.with_opposites(opposites);
     engine.check(&query).map_err(refused)?;
     Ok(query)
 }
@@ -150,15 +150,14 @@ impl VScalar for Related {
         let mut related: Vec<Option<bool>> = vec![None; input.len()];
         for (said, asked) in runs(input, (0..columns).filter(|column| *column != THRESHOLD), 2) {
             let query = query(&engine, &said)?;
-            let calibrated = match thresholds {
-                None => Some(calibrated(&engine, &query)?),
-                Some(_) => None,
-            };
             for asked in asked.chunk_by(|(one, _), (next, _)| threshold(one) == threshold(next)) {
-                // Scores have single precision; so a score reaches the number that it is printed as.
-                let given =
-                    asked.first().and_then(|(row, _)| threshold(row)).map(|least| least as f32);
-                let query = Query { threshold: calibrated.or(given), ..query };
+                let least = match thresholds {
+                    None => Some(Least::Calibrated),
+                    Some(_) => asked.first().and_then(|(row, _)| threshold(row)).map(Least::Number),
+                };
+                let cutoff = least.map(|least| least.resolve(&engine, &query)).transpose();
+                let least = cutoff.map_err(refused)?.map(|cutoff| cutoff.least);
+                let query = Query { threshold: least, ..query };
                 let found = engine.similarity(&pairs(asked), &query).map_err(refused)?;
                 // Without a threshold, which is NULL, there is no verdict.
                 for ((row, _), told) in asked.iter().zip(found.related) {
@@ -191,18 +190,6 @@ fn pairs(rows: &[(usize, Vec<String>)]) -> Vec<(&str, &str)> {
         _ => None,
     });
     pairs.collect()
-}
-
-/// The least score of related texts that the model has for a method.
-fn calibrated(engine: &Engine, query: &Query) -> Result<f32, String> {
-    let measure = engine.default_measure(query.method);
-    let known = engine.calibration(query.method, measure).ok_or_else(|| {
-        format!(
-            "cognate: the model has no threshold for {}: give one, or find one by `cognate eval calibrate`",
-            query.method.name()
-        )
-    });
-    known.map(|known| known.threshold.least())
 }
 
 /// `cognate_embed(text[, method])`: the vector of a text as a list; NULL for a text that has none.

@@ -1,7 +1,6 @@
 //! How a question is asked: method, measure, and what becomes of texts that cannot be scored.
 
-use cognate::engine::Opposites;
-use cognate::{Engine, Measure, Method, Query};
+use cognate::{Engine, Method, Query};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -63,20 +62,16 @@ impl Asked {
             "error" => Unscored::Error,
             other => return Err(Problem::setting("unscored", "zero, missing or error", other)),
         };
-        let measure = measure.as_deref().map(|name| {
-            Measure::named(name).ok_or_else(|| Problem::setting("measure", Measure::NAMES, name))
-        });
-        let opposites = opposites.as_deref().map(|name| {
-            let unknown = || Problem::setting("opposites", Opposites::NAMES, name);
-            Opposites::named(name).ok_or_else(unknown)
-        });
+        let measure = measure.as_deref().map(str::parse).transpose();
+        let opposites = opposites.as_deref().map(str::parse).transpose();
         let query = Query {
-            measure: measure.transpose()?,
+            measure: measure.map_err(Problem::unexpected("measure"))?,
             refuse_unscored: unscored == Unscored::Error,
             truncate: *truncate,
             ..Query::new(engine.method(method)?)
         };
-        let query = query.with_opposites(opposites.transpose()?);
+        let opposites = opposites.map_err(Problem::unexpected("opposites"))?;
+        let query = query.with_opposites(opposites);
         engine.check(&query)?;
         Ok(Question { query, unscored })
     }

@@ -6,7 +6,7 @@ use std::thread;
 
 use cognate::Engine;
 use cognate_rows::dedupe;
-use cognate_rows::dedupe::{DedupeError, Duplicates, Search};
+use cognate_rows::dedupe::{DedupeError, Duplicates, SHARE, Search};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -31,9 +31,7 @@ impl From<DedupeError> for Problem {
     fn from(error: DedupeError) -> Self {
         match error {
             DedupeError::Query(error) => Self::Query(error),
-            DedupeError::OnlyTokens { method } => Self::Method(format!(
-                "method: duplicates are looked for by word vectors or by `jaccard`, not by {method}"
-            )),
+            DedupeError::OnlyTokens { .. } => Self::Method(format!("method: {error}")),
             other => Self::Running(other.to_string()),
         }
     }
@@ -45,13 +43,15 @@ pub(crate) struct Sought(Cutoff, Option<f64>);
 
 impl Sought {
     pub(crate) fn search(&self, asked: &Asked, engine: &Engine) -> Result<Search, Problem> {
-        let expected = "a number above 0, at most 1";
-        let share = |name: &str, number: f64| match number > 0.0 && number <= 1.0 {
-            true => Ok(number as f32),
-            false => Err(Problem::setting(name, expected, &number.to_string())),
+        let share = |name: &str, number: f64| {
+            let wrong = || Problem::setting(name, SHARE, &number.to_string());
+            dedupe::share(number).ok_or_else(wrong)
         };
         let floor = self.1.map(|floor| share("floor", floor)).transpose()?;
-        let threshold = share("threshold", self.0.number("threshold", expected)?)?;
+        let threshold = match &self.0 {
+            Cutoff::Number(number) => share("threshold", *number)?,
+            Cutoff::Word(word) => return Err(Problem::setting("threshold", SHARE, word)),
+        };
         let (query, copies) = (asked.of(engine)?.query, asked.is_auto());
         Ok(Search { floor, copies, ..Search::new(query, threshold) })
     }

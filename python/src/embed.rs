@@ -1,6 +1,7 @@
 //! The vectors of a column of texts.
 
 use cognate::Engine;
+use cognate::engine::set_length_1;
 use cognate::model::unknown::hash_vector;
 use numpy::ndarray::{Array2, Axis};
 use pyo3::prelude::*;
@@ -38,13 +39,14 @@ impl Stand {
     }
 }
 
-/// The vectors of texts, a row a text, and whether it is one; zeros where it is not.
+/// The vectors of texts, a row a text, and whether it is one; zeros where it is not. They have length 1 where
+/// that is asked for.
 pub(crate) fn rows(
     py: Python<'_>,
     (engine, crew): (&Engine, Crew<'_>),
     texts: &[Option<&str>],
     question: &Question,
-    stand: Stand,
+    (stand, normalize): (Stand, bool),
 ) -> Result<(Array2<f32>, Vec<bool>), Problem> {
     let mut query = question.query;
     query.refuse_unscored |= stand == Stand::Error;
@@ -68,7 +70,12 @@ pub(crate) fn rows(
         for ((row, text), vector) in present().zip(embedded.iter()) {
             let out = rows.row_mut(row).into_slice().unwrap_or_default();
             match vector {
-                Some(vector) => out.copy_from_slice(vector),
+                Some(vector) => {
+                    out.copy_from_slice(vector);
+                    if normalize {
+                        set_length_1(out);
+                    }
+                }
                 None if stand == Stand::Null => continue,
                 None if stand == Stand::Hash => hash_vector(text.trim(), 1.0, out),
                 None => {}

@@ -1,5 +1,6 @@
 //! What goes wrong, as the exceptions of `cognate_text.errors`.
 
+use cognate::choice::Unexpected;
 use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
 use cognate_rows::events::EventsError;
@@ -15,7 +16,7 @@ pub(crate) enum Problem {
     Setting(String),
     /// A method does not support what was asked.
     Method(String),
-    /// The model has no threshold for a method.
+    /// No usual threshold is known for a method.
     NotCalibrated(String),
     /// Something failed that was asked well.
     Running(String),
@@ -47,8 +48,12 @@ impl From<PyErr> for Problem {
 impl Problem {
     /// Returns the error of a setting that got a value it does not allow.
     pub(crate) fn setting(name: &str, expected: &str, got: &str) -> Self {
-        let got: String = got.chars().take(80).collect();
-        Self::Setting(format!("{name}: expected {expected}, got {got:?}"))
+        Self::unexpected(name)(Unexpected::new(expected, got))
+    }
+
+    /// The same, of a value that was refused by what reads it.
+    pub(crate) fn unexpected(name: &str) -> impl Fn(Unexpected) -> Self {
+        move |problem| Self::Setting(format!("{name}: {problem}"))
     }
 
     /// The exception; `named` says how the argument at a place is called in Python.
@@ -67,12 +72,13 @@ impl Problem {
                 Some(place) => {
                     let (argument, index) = named(place);
                     let name = index.map_or(argument.to_owned(), |at| format!("{argument}[{at}]"));
-                    let message = error.to_string().replacen(&place.to_string(), &name, 1);
+                    let message = format!("{name} {}", error.problem());
                     exception(py, "TextError", (message, argument, index))
                 }
                 None => {
                     let class = match error {
                         QueryError::NonFinite { .. } => "ScoreError",
+                        QueryError::NotCalibrated { .. } => "NotCalibratedError",
                         _ => "MethodError",
                     };
                     exception(py, class, (error.to_string(),))

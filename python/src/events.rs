@@ -6,9 +6,8 @@ use cognate::Engine;
 use cognate::engine::QueryError;
 use cognate::methods::Method;
 use cognate::window::events::Decision;
-use cognate::window::options::{Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options};
+use cognate::window::options::{MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options};
 use cognate::window::stream::{Item, Settings};
-use cognate::window::usual::Preset;
 use cognate_files::instant;
 use cognate_rows::events::{NamedStream, Names};
 use numpy::PyArray1;
@@ -54,20 +53,12 @@ type Named = Vec<(Option<String>, Option<String>, Option<f32>, bool)>;
 
 fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Settings, Problem> {
     let Followed(preset, method, second, within) = followed;
-    let known = Preset::ALL.iter().find(|(name, _)| name == preset);
-    let preset = known.ok_or_else(|| Problem::setting("preset", "topics or stories", preset))?.1;
     let &Ruled(last, nearest, votes, centre, ref threshold) = ruled;
-    let threshold = threshold.as_ref().map(|threshold| match threshold {
-        Cutoff::Number(number) => Ok(Least::Number(*number)),
-        Cutoff::Word(word) if word == "calibrated" => Ok(Least::Calibrated),
-        Cutoff::Word(word) => {
-            Err(Problem::setting("threshold", "a number or \"calibrated\"", word))
-        }
-    });
+    let threshold = threshold.as_ref().map(|threshold| threshold.least("threshold"));
     // What is below 0 is as far out of range as 0.
     let count = |number: i64| Some(usize::try_from(number).unwrap_or(0));
     let options = Options {
-        preset: Some(preset),
+        preset: Some(preset.parse().map_err(Problem::unexpected("preset"))?),
         method: Some(method),
         second: second.as_ref().map(|(second,)| second.as_deref().unwrap_or(NO_SECOND)),
         last: count(last),
@@ -85,9 +76,7 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
         OptionProblem::OutOfRange { .. } | OptionProblem::NoneDropped => {
             Problem::Setting(format!("{option}: {problem}"))
         }
-        OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
-            Problem::NotCalibrated(problem.to_string())
-        }
+        problem => Problem::NotCalibrated(problem.to_string()),
     })
 }
 
@@ -233,10 +222,4 @@ pub(crate) fn milliseconds(text: &str) -> Option<i64> {
 #[pyfunction]
 pub(crate) fn span(text: &str) -> Option<i64> {
     instant::span(text)
-}
-
-/// Returns a description of the accepted forms of a time, for messages.
-#[pyfunction]
-pub(crate) fn instant_forms() -> &'static str {
-    instant::FORMS
 }

@@ -1,7 +1,6 @@
 //! Why two texts scored as they did, as dictionaries: Python gives them their shape.
 
 use cognate::engine::{ExplainedWord, Explanation};
-use cognate::model::phrase::Found;
 use pyo3::prelude::*;
 
 /// An explanation.
@@ -91,24 +90,11 @@ impl Word {
             token: word.token,
             span: (characters(start), characters(end)),
             word: word.word,
-            found: found(word.found),
+            found: word.found.name(),
             pieces: word.pieces,
             idf: word.idf,
             norm: word.norm,
             share: word.share,
         }
-    }
-}
-
-/// As the service writes it.
-fn found(how: Found) -> &'static str {
-    match how {
-        Found::Listed => "listed",
-        Found::Shortened => "shortened",
-        Found::Stem => "stem",
-        Found::Part => "part",
-        Found::NGrams => "n_grams",
-        Found::Pieces => "pieces",
-        Found::Hash => "hash",
     }
 }

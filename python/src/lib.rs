@@ -23,7 +23,10 @@ mod work;
 // Everything shared between threads is immutable or behind a lock, so no interpreter lock is needed.
 #[pyo3::pymodule(name = "_native", gil_used = false)]
 mod native {
+    use cognate::engine::Likes;
     use cognate::window::usual;
+    use cognate::window::usual::Preset;
+    use cognate_files::instant;
 
     // What is taken where a caller says nothing else.
     #[pymodule_export]
@@ -37,7 +40,17 @@ mod native {
     #[pymodule_export]
     const NEAREST: usize = usual::NEAREST;
     #[pymodule_export]
+    const PRESET: &str = Preset::Topics.name();
+    #[pymodule_export]
+    const UNLIKE_WEIGHT: f32 = Likes::UNLIKE_WEIGHT.get();
+    #[pymodule_export]
     const VOTES: usize = usual::VOTES;
+
+    // What texts can say for a time and for a span of time, for messages.
+    #[pymodule_export]
+    const INSTANTS: &str = instant::FORMS;
+    #[pymodule_export]
+    const SPANS: &str = instant::SPANS;
 
     #[pymodule_export]
     use crate::answer::ArrowArray;
@@ -45,8 +58,6 @@ mod native {
     use crate::dedupe::near_duplicates;
     #[pymodule_export]
     use crate::events::NativeDetector;
-    #[pymodule_export]
-    use crate::events::instant_forms;
     #[pymodule_export]
     use crate::events::milliseconds;
     #[pymodule_export]

@@ -1,6 +1,5 @@
 //! What there is to be known of every method, with this model.
 
-use cognate::methods::Kind;
 use cognate::{Engine, Method};
 use pyo3::prelude::*;
 
@@ -24,10 +23,7 @@ pub(crate) fn all(engine: &Engine) -> Vec<MethodInfo> {
         let measure = engine.default_measure(*method);
         MethodInfo {
             name: info.name,
-            kind: match info.kind {
-                Kind::Similarity => "similarity",
-                Kind::Ranker => "ranker",
-            },
+            kind: info.kind.name(),
             embeds: info.embeds,
             summary: info.summary,
             paper: info.paper,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use cognate::Engine;
-use cognate::engine::{Place, RankOptions, Reason};
+use cognate::engine::{Least, Place, RankOptions};
 use cognate::model::OpenOptions;
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2};
@@ -46,11 +46,14 @@ pub(crate) enum Cutoff {
 }
 
 impl Cutoff {
-    /// The number, where no word stands for one.
-    pub(crate) fn number(&self, name: &str, expected: &str) -> Result<f64, Problem> {
+    /// The least score, which is passed as the argument `name`.
+    pub(crate) fn least(&self, name: &str) -> Result<Least, Problem> {
         match self {
-            Self::Number(number) => Ok(*number),
-            Self::Word(word) => Err(Problem::setting(name, expected, word)),
+            Self::Number(number) if number.is_nan() => {
+                Err(Problem::setting(name, "a number", "nan"))
+            }
+            Self::Number(number) => Ok(Least::Number(*number)),
+            Self::Word(word) => Least::named(word).map_err(Problem::unexpected(name)),
         }
     }
 }
@@ -100,12 +103,6 @@ impl NativeModel {
         asked.of(&self.engine)
     }
 
-    /// Returns the measure by which a question is answered.
-    fn measure(&self, question: &Question) -> cognate::Measure {
-        let method = question.query.method;
-        question.query.measure.unwrap_or_else(|| self.engine.default_measure(method))
-    }
-
     /// What is asked of candidates, with the least score of either kind.
     fn options(
         &self,
@@ -121,28 +118,7 @@ impl NativeModel {
 
     /// The score that a cutoff comes to, which is passed as the argument `name`.
     fn least(&self, question: &Question, name: &str, cutoff: Cutoff) -> Result<f32, Problem> {
-        match cutoff {
-            Cutoff::Number(number) if number.is_nan() => {
-                Err(Problem::setting(name, "a number", "nan"))
-            }
-            // Scores have single precision; so a score reaches the number that it is printed as.
-            Cutoff::Number(number) => Ok(number as f32),
-            Cutoff::Word(word) if word == "calibrated" => self.calibrated(question),
-            Cutoff::Word(word) => Err(Problem::setting(name, "a number or \"calibrated\"", &word)),
-        }
-    }
-
-    /// The least score that counts as related by the model's own threshold.
-    fn calibrated(&self, question: &Question) -> Result<f32, Problem> {
-        let (method, measure) = (question.query.method, self.measure(question));
-        let Some(known) = self.engine.calibration(method, measure) else {
-            return Err(Problem::NotCalibrated(format!(
-                "the model has no threshold for {} by {}; `cognate eval calibrate` finds one",
-                method.name(),
-                measure.name()
-            )));
-        };
-        Ok(known.threshold.least())
+        Ok(cutoff.least(name)?.resolve(&self.engine, &question.query)?.least)
     }
 
     fn pair_rows(
@@ -175,7 +151,7 @@ impl NativeModel {
         &self,
         py: Python<'_>,
         texts: &Bound<'_, PyAny>,
-        (asked, unknown): (&Asked, &str),
+        (asked, unknown, normalize): (&Asked, &str, bool),
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<(Array2<f32>, Vec<bool>)> {
         let column = Column::new(texts, "texts")?;
@@ -183,7 +159,7 @@ impl NativeModel {
         let answer = || {
             let stand = Stand::named(unknown)?;
             let question = asked.of_vectors(&self.engine)?;
-            embed::rows(py, self.crew(progress), &texts, &question, stand)
+            embed::rows(py, self.crew(progress), &texts, &question, (stand, normalize))
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
@@ -255,8 +231,11 @@ impl NativeModel {
     }
 
     fn threshold(&self, py: Python<'_>, asked: Asked) -> PyResult<f32> {
-        let found = self.question(&asked).and_then(|question| self.calibrated(&question));
-        found.map_err(|problem| problem.raise(py, of_rows))
+        let found = || {
+            let query = self.question(&asked)?.query;
+            Ok(Least::Calibrated.resolve(&self.engine, &query)?.least)
+        };
+        found().map_err(|problem: Problem| problem.raise(py, of_rows))
     }
 
     fn similarity(
@@ -301,9 +280,7 @@ impl NativeModel {
         let scored = self.pair_rows(py, (a, b), (&asked, None), fill, progress.as_ref())?;
         let unscored: BTreeMap<_, _> = scored.unscored.into_iter().collect();
         let reason = |row: usize| match unscored.get(&row) {
-            Some(Reason::Empty) => Some("empty"),
-            Some(Reason::Unknown) => Some("unknown"),
-            Some(Reason::TooLong) => Some("too_long"),
+            Some(reason) => Some(reason.name()),
             None => (scored.valid.get(row) == Some(&false)).then_some("missing"),
         };
         let reasons = (0..scored.valid.len()).filter_map(|row| Some((row, reason(row)?)));
@@ -340,9 +317,11 @@ impl NativeModel {
         texts: &Bound<'py, PyAny>,
         asked: Asked,
         unknown: &str,
+        normalize: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (vectors, _) = self.vector_rows(py, texts, (&asked, unknown), progress.as_ref())?;
+        let asked = (&asked, unknown, normalize);
+        let (vectors, _) = self.vector_rows(py, texts, asked, progress.as_ref())?;
         Ok(vectors.into_pyarray(py))
     }
 
@@ -352,8 +331,9 @@ impl NativeModel {
         texts: &Bound<'_, PyAny>,
         asked: Asked,
         unknown: &str,
+        normalize: bool,
     ) -> PyResult<ArrowArray> {
-        let (vectors, valid) = self.vector_rows(py, texts, (&asked, unknown), None)?;
+        let (vectors, valid) = self.vector_rows(py, texts, (&asked, unknown, normalize), None)?;
         ArrowArray::vectors(vectors, valid)
     }
 
@@ -452,7 +432,8 @@ impl NativeModel {
         let (a, b) = (text(a, "a")?, text(b, "b")?);
         let explained = || {
             let question = self.question(&asked)?;
-            let names = (question.query.method.name(), self.measure(&question).name());
+            let names =
+                (question.query.method.name(), self.engine.measure_of(&question.query).name());
             let explained = py.detach(|| self.engine.explain(&a, &b, &question.query));
             Ok::<_, Problem>(Explained::new(explained?, (&a, &b), names))
         };

@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use cognate::Engine;
 use cognate::engine::rank::{Asked, Partial, Question, Session};
 use cognate::engine::{
-    Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
-    Weight,
+    Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Weight,
 };
 use cognate::window::usual;
 use numpy::ndarray::{Array2, Axis};
@@ -92,12 +91,6 @@ pub(crate) type Found = (Vec<FoundOne>, Option<f32>);
 
 impl AskedFor {
     fn likes(&self) -> Result<Likes<'_>, Problem> {
-        let strategy = match self.strategy.as_str() {
-            "best" => Strategy::Best,
-            "mean" => Strategy::Mean,
-            "sum" => Strategy::Sum,
-            other => return Err(Problem::setting("strategy", "best, mean or sum", other)),
-        };
         let weight = |name: &str, number: f32| {
             let wrong = || Problem::setting(name, Weight::EXPECTED, &number.to_string());
             Weight::new(number).ok_or_else(wrong)
@@ -108,7 +101,7 @@ impl AskedFor {
         Ok(Likes {
             liked: liked.collect::<Result<_, Problem>>()?,
             disliked: self.unlike.iter().map(|text| text.0.as_str().into()).collect(),
-            strategy,
+            strategy: self.strategy.parse().map_err(Problem::unexpected("strategy"))?,
             unlike_weight: weight("unlike_weight", self.unlike_weight)?,
         })
     }

@@ -62,9 +62,11 @@ def test_arrow_answers_have_nulls(model: cognate_text.Model) -> None:
     assert vectors.type == pa.list_(pa.field("item", pa.float32(), nullable=False), 256)
     assert vectors.null_count == 3
     assert pa.array(model.embed(GAPPED, output="arrow", unknown="zero")).null_count == 2
-    assert vectors.fill_null(pa.scalar([0.0] * 256, vectors.type)).flatten().to_numpy(
-        zero_copy_only=False
-    ).tobytes() == model.embed(GAPPED).tobytes()
+    for normalize in (False, True):
+        vectors = pa.array(model.embed(GAPPED, output="arrow", normalize=normalize))
+        numbers = vectors.fill_null(pa.scalar([0.0] * 256, vectors.type)).flatten()
+        expected = model.embed(GAPPED, normalize=normalize)
+        assert numbers.to_numpy(zero_copy_only=False).tobytes() == expected.tobytes()
 
 
 def test_no_rows(model: cognate_text.Model) -> None:

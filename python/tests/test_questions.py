@@ -171,8 +171,6 @@ def test_vectors_as_other_encoders_give_them(model: cognate_text.Model) -> None:
     assert model.encode(TEXTS, batch_size=2, show_progress_bar=False).tobytes() == rows.tobytes()
     assert np.allclose(np.linalg.norm(model.encode(TEXTS[:2], normalize_embeddings=True), axis=1), 1)
     assert not model.embed(["", "a"], normalize=True)[0].any(), "no number where there is no length"
-    with pytest.raises(ValueError, match="normalize: expected"):
-        model.embed(TEXTS, normalize=True, output="arrow")  # type: ignore[call-overload]
 
 
 def test_vectors_of_texts_without_a_word(model: cognate_text.Model) -> None:

@@ -67,9 +67,14 @@ def test_measures(program: Program, model: cognate_text.Model, measure: cognate_
 def test_vectors(program: Program, model: cognate_text.Model, method: str) -> None:
     asked = program.ask("embed", "--method", method, "-", lines=TEXTS)["embeddings"]
     found = model.embed(TEXTS, method=method)
-    for row, vector in zip(found, asked):
+    units = model.embed(TEXTS, method=method, normalize=True)
+    for row, unit, vector in zip(found, units, asked):
         expected = np.zeros(len(row)) if vector is None else np.array(vector)
         assert row.tobytes() == expected.astype(np.float32).tobytes()
+        # The service divides in double precision by the root of squares that are added one after another.
+        doubles = row.astype(np.float64)
+        length = np.sqrt(np.cumsum(doubles * doubles)[-1]) or 1.0
+        assert unit.tobytes() == (doubles / length).astype(np.float32).tobytes()
 
 
 def test_explanations(program: Program, model: cognate_text.Model) -> None:

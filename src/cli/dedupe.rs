@@ -68,8 +68,8 @@ pub(super) struct DedupeArgs {
 }
 
 fn share(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|number: &f32| *number > 0.0 && *number <= 1.0);
-    number.ok_or_else(|| "expected a number above 0, at most 1".to_owned())
+    let share = text.parse().ok().and_then(dedupe::share);
+    share.ok_or_else(|| format!("expected {}", dedupe::SHARE))
 }
 
 fn memory(text: &str) -> Result<usize, String> {
@@ -113,7 +113,11 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
 fn refused(error: DedupeError) -> Failure {
     match error {
         DedupeError::Options(problem) => usage(problem),
-        DedupeError::OnlyTokens { .. } => usage(error),
+        DedupeError::OnlyTokens { .. } => usage(format!("--method: {error}")),
+        DedupeError::Room { .. } => {
+            let hint = format!("{error}; another folder can be named with --temp");
+            anyhow::Error::from(error).context(hint).into()
+        }
         DedupeError::Query(error) => crate::cli::ask::refused(error),
         other => other.into(),
     }

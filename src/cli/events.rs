@@ -218,8 +218,7 @@ pub(super) struct FollowArgs {
 }
 
 pub(super) fn duration(text: &str) -> Result<i64, String> {
-    let wrong = || "expected a number with s, m, h or d, such as 30s or 24h".to_owned();
-    instant::span(text).ok_or_else(wrong)
+    instant::span(text).ok_or_else(|| format!("expected {}", instant::SPANS))
 }
 
 impl FollowArgs {

@@ -150,7 +150,8 @@ export interface ExplainedWord {
   /** The vocabulary's word; null where the vector was made for this text. */
   word: string | null;
   found: string;
-  pieces: string[];
+  /** The pieces that its vector was made from, where it was made so. */
+  pieces?: string[];
   idf: number | null;
   /** The length of the word's vector. */
   norm: number;
@@ -169,7 +170,8 @@ export interface ExplainedText {
   unknown: { token: string; share: number | null }[];
   /** The share of its tokens that the model lists. */
   known: number;
-  truncated: boolean;
+  /** True where it was cut short. */
+  truncated?: boolean;
 }
 
 export interface Explanation {

@@ -53,7 +53,7 @@ export class Cognate {
     const { texts, likes } = wanted(query, { like, unlike, strategy, unlikeWeight });
     const ranking = {
       likes,
-      top_k: whole(topK, "topK"),
+      top_k: whole(topK, "topK", 1),
       min_score: number(minScore, "minScore"),
       collapse: number(collapse, "collapse"),
       drop_opposed: opposes === "drop",
@@ -76,11 +76,11 @@ export class Cognate {
     settings(unknown);
     const stream = {
       times: times && list(times, "times", texts.length).map((time, row) => moment(time, `times[${row}]`)),
-      preset,
-      method,
-      second,
-      last: whole(last, "last"),
-      within: whole(within, "within"),
+      preset: word(preset, "preset"),
+      method: word(method, "method"),
+      second: word(second, "second"),
+      last: whole(last, "last", 1),
+      within: whole(within, "within", 0),
       threshold: number(threshold, "threshold"),
     };
     return this.#ask("events", { stream }, allTexts(texts, "texts")).json;
@@ -90,7 +90,7 @@ export class Cognate {
   dedupe(texts, options = {}) {
     const { method = "auto", threshold, ...unknown } = options;
     settings(unknown);
-    const stream = { second: method, threshold: number(threshold, "threshold"), only_new: true };
+    const stream = { second: word(method, "method"), threshold: number(threshold, "threshold"), only_new: true };
     const { json } = this.#ask("events", { stream }, allTexts(texts, "texts"));
     const groups = new Map();
     json.duplicate.forEach((twin, index) => {
@@ -133,9 +133,7 @@ function settings(options) {
   if (unscored !== "zero" && unscored !== "error") {
     throw new SettingError(`unscored: expected zero or error, got ${JSON.stringify(unscored)}`);
   }
-  for (const [name, value] of Object.entries({ method, measure, opposites })) {
-    if (value !== undefined) text(value, name);
-  }
+  Object.entries({ method, measure, opposites }).forEach(([name, value]) => word(value, name));
   return { method, measure, opposites, truncate: truncate === true, refuse: unscored === "error" };
 }
 
@@ -154,7 +152,7 @@ function wanted(query, { like, unlike, strategy, unlikeWeight }) {
   const weights = liked.map(({ weight = 1 }, row) => number(weight, `like[${row}].weight`));
   const texts = [...liked.map((one, row) => text(one.text, `like[${row}]`)), ...disliked];
   const unlike_weight = number(unlikeWeight, "unlikeWeight");
-  return { texts, likes: { weights, disliked: disliked.length, strategy, unlike_weight } };
+  return { texts, likes: { weights, disliked: disliked.length, strategy: word(strategy, "strategy"), unlike_weight } };
 }
 
 /** A date, or milliseconds since 1970. */
@@ -169,6 +167,10 @@ function text(value, name) {
   throw new TypeError(`${name}: expected a string, got ${kind(value)}`);
 }
 
+function word(value, name) {
+  return value === undefined ? value : text(value, name);
+}
+
 function list(value, name, length) {
   const fits = Array.isArray(value) && (length === undefined || value.length === length);
   if (fits) return value;
@@ -179,9 +181,9 @@ function allTexts(value, name) {
   return list(value, name).map((one, row) => text(one, `${name}[${row}]`));
 }
 
-function whole(value, name) {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value < 2 ** 32)) return value;
-  throw new SettingError(`${name}: expected a whole number of at least 0, got ${value}`);
+function whole(value, name, least) {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= least && value < 2 ** 32)) return value;
+  throw new SettingError(`${name}: expected a whole number of at least ${least}, got ${value}`);
 }
 
 function number(value, name) {

@@ -1,5 +1,6 @@
 //! What goes wrong, as JavaScript's side makes exceptions of it.
 
+use cognate::choice::Unexpected;
 use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
 use serde_json::{Value, json};
@@ -30,8 +31,12 @@ impl From<QueryError> for Problem {
 impl Problem {
     /// A setting that has another value than it can have.
     pub(crate) fn setting(name: &str, expected: &str, got: &str) -> Self {
-        let got: String = got.chars().take(80).collect();
-        Self::Setting(format!("{name}: expected {expected}, got {got:?}"))
+        Self::unexpected(name)(Unexpected::new(expected, got))
+    }
+
+    /// The same, of a value that was refused by what reads it.
+    pub(crate) fn unexpected(name: &str) -> impl Fn(Unexpected) -> Self {
+        move |problem| Self::Setting(format!("{name}: {problem}"))
     }
 
     /// The kind, the message, and the text at fault.
@@ -44,7 +49,7 @@ impl Problem {
                     let Named { argument, index, side } = named(place);
                     let places = index.into_iter().chain(side).map(|at| format!("[{at}]"));
                     let name = format!("{argument}{}", places.collect::<String>());
-                    let message = error.to_string().replacen(&place.to_string(), &name, 1);
+                    let message = format!("{name} {}", error.problem());
                     json!({ "kind": "text", "message": message, "argument": argument, "index": index })
                 }
                 None => {

@@ -18,8 +18,9 @@ const MAX_LAST: usize = 100_000;
 /// the event or is a duplicate of its nearest.
 pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
     let (asked, texts) = (&question.stream, &question.texts);
+    let preset = asked.preset.as_deref().map(str::parse).transpose();
     let options = Options {
-        preset: asked.preset,
+        preset: preset.map_err(Problem::unexpected("preset"))?,
         method: asked.method.as_deref(),
         second: asked.second.as_deref(),
         last: asked.last,

@@ -1,7 +1,7 @@
 //! Why two texts score as they do, in the form of the service's `/explain`.
 
 use cognate::Engine;
-use cognate::engine::{ExplainedWord, Explanation, OpposedWord, Opposition, UnknownToken};
+use cognate::engine::{ExplainedWord, Explanation, Opposition, UnknownToken};
 use cognate::methods::ranker::Attention;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let shares = explained.shares.as_ref();
     let mut json = json!({
         "method": method,
-        "measure": question.measure(engine).name(),
+        "measure": engine.measure_of(&question.query).name(),
         "fingerprint": engine.model().fingerprint(),
         "score": explained.score,
         "unscored": explained.unscored,
@@ -46,33 +46,16 @@ fn side(
     unknown: &[UnknownToken],
     at: usize,
 ) -> Value {
-    let unknown = unknown
-        .iter()
-        .map(|UnknownToken { token, share }| json!({ "token": token, "share": share }));
-    json!({
-        "words": words.iter().map(word).collect::<Vec<_>>(),
-        "unknown": unknown.collect::<Vec<_>>(),
-        "known": explained.known.get(at),
-        "truncated": explained.truncated.get(at),
-    })
+    let known = explained.known.get(at);
+    let mut side = json!({ "words": words, "unknown": unknown, "known": known });
+    if explained.truncated.get(at) == Some(&true) {
+        side["truncated"] = true.into();
+    }
+    side
 }
 
-fn word(explained: &ExplainedWord) -> Value {
-    let ExplainedWord { token, span, word, found, pieces, idf, norm, share } = explained;
-    json!({
-        "token": token, "span": span, "word": word, "found": found, "pieces": pieces, "idf": idf,
-        "norm": norm, "share": share,
-    })
-}
-
-fn opposition(told: &Opposition) -> Value {
-    let [a, b] = told.words.each_ref().map(|words| {
-        let words = words.iter();
-        let words =
-            words.map(|OpposedWord { token, span }| json!({ "token": token, "span": span }));
-        words.collect::<Vec<_>>()
-    });
-    json!({ "kind": told.kind, "a": a, "b": b })
+fn opposition(Opposition { kind, words: [a, b] }: &Opposition) -> Value {
+    json!({ "kind": kind, "a": a, "b": b })
 }
 
 fn attention(explained: &Explanation, read: &Attention) -> Option<Value> {

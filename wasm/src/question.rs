@@ -1,8 +1,7 @@
 //! A question as JavaScript passes it: settings, and texts one after another.
 
-use cognate::engine::{Opposites, Strategy};
-use cognate::window::usual::Preset;
-use cognate::{Engine, Measure, Query};
+use cognate::engine::least_score;
+use cognate::{Engine, Query};
 use serde::Deserialize;
 
 use crate::error::Problem;
@@ -36,7 +35,7 @@ pub(crate) struct LikesAsked {
     /// Number of disliked texts.
     pub disliked: usize,
     #[serde(default)]
-    pub strategy: Strategy,
+    pub strategy: Option<String>,
     #[serde(default)]
     pub unlike_weight: Option<f32>,
 }
@@ -57,7 +56,7 @@ pub(crate) struct RankingAsked {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct StreamAsked {
     pub times: Option<Vec<i64>>,
-    pub preset: Option<Preset>,
+    pub preset: Option<String>,
     pub method: Option<String>,
     pub second: Option<String>,
     pub last: Option<usize>,
@@ -124,22 +123,17 @@ impl<'t> Question<'t> {
             Asked::Embed => engine.embedding_method(name)?,
             _ => engine.method(name)?,
         };
-        let measure = settings.measure.as_deref().map(|name| {
-            Measure::named(name).ok_or_else(|| Problem::setting("measure", Measure::NAMES, name))
-        });
-        let opposites = settings.opposites.as_deref().map(|name| {
-            let unknown = || Problem::setting("opposites", Opposites::NAMES, name);
-            Opposites::named(name).ok_or_else(unknown)
-        });
+        let measure = settings.measure.as_deref().map(str::parse).transpose();
+        let opposites = settings.opposites.as_deref().map(str::parse).transpose();
         let query = Query {
-            measure: measure.transpose()?,
+            measure: measure.map_err(Problem::unexpected("measure"))?,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
-            // Scores have single precision; so a score reaches the number that it is printed as.
-            threshold: settings.threshold.map(|least| least as f32),
+            threshold: settings.threshold.map(least_score),
             ..Query::new(method)
         };
-        let query = query.with_opposites(opposites.transpose()?);
+        let opposites = opposites.map_err(Problem::unexpected("opposites"))?;
+        let query = query.with_opposites(opposites);
         if !matches!(settings.ask, Asked::About | Asked::Methods | Asked::Events) {
             engine.check(&query)?;
         }
@@ -154,11 +148,6 @@ impl<'t> Question<'t> {
             stream: settings.stream,
             texts: parted(texts, lengths),
         })
-    }
-
-    /// The measure that it is answered by.
-    pub(crate) fn measure(&self, engine: &Engine) -> Measure {
-        self.query.measure.unwrap_or_else(|| engine.default_measure(self.query.method))
     }
 
     /// The text at a place, none where there are fewer.

@@ -2,7 +2,9 @@
 
 use cognate::Engine;
 use cognate::engine::rank::{Asked, Question as RankQuestion};
-use cognate::engine::{Candidates, Duplicate, Liked, Likes, PageOptions, QueryError, Weight};
+use cognate::engine::{
+    Candidates, Duplicate, Liked, Likes, PageOptions, QueryError, Weight, least_score,
+};
 use serde_json::json;
 
 use crate::Answer;
@@ -12,12 +14,9 @@ use crate::question::{LikesAsked, Question};
 /// Candidates best first; those that cannot be scored come last, without a score.
 pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
     let asked = &question.ranking;
-    if asked.min_score.is_some_and(f64::is_nan) {
-        return Err(Problem::setting("minScore", "a number", "NaN"));
-    }
     let page = PageOptions {
         top_k: asked.top_k,
-        collapse: asked.collapse.map(|least| least as f32),
+        collapse: asked.collapse.map(least_score),
         drop_opposed: asked.drop_opposed,
         ..PageOptions::default()
     };
@@ -26,8 +25,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         Some(likes) => liked(likes, &question.texts)?,
     };
     let asked = RankQuestion {
-        // Scores have single precision; rounding the limit lets a score reach the number that it is printed as.
-        min_score: asked.min_score.map(|least| least as f32),
+        min_score: asked.min_score.map(least_score),
         page,
         ..RankQuestion::new(ranked_for, question.query)
     };
@@ -76,10 +74,11 @@ fn liked<'q, 't>(
         .map(|(&text, &number)| Ok(Liked { text: text.into(), weight: weight("like", number)? }));
     let unlike_weight =
         asked.unlike_weight.map(|number| weight("unlikeWeight", number)).transpose()?;
+    let strategy = asked.strategy.as_deref().map(str::parse).transpose();
     let likes = Likes {
         liked: liked.collect::<Result<_, Problem>>()?,
         disliked: dislikes.iter().map(|&text| text.into()).collect(),
-        strategy: asked.strategy,
+        strategy: strategy.map_err(Problem::unexpected("strategy"))?.unwrap_or_default(),
         unlike_weight: unlike_weight.unwrap_or(Likes::UNLIKE_WEIGHT),
     };
     Ok((likes.into(), candidates))

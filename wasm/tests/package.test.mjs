@@ -135,14 +135,18 @@ test("what is wrong is said by kind, with the text at fault", () => {
   refuses(() => model.similarity("a", "b", { opposites: "yes" }), SettingError, /without_names or ignore/);
   refuses(() => model.similarity("a", "b", { method: "sif", opposites: "count" }), MethodError, /does not count/);
   refuses(() => model.similarity("a", "b", { mehtod: "sif" }), SettingError, /mehtod/);
-  refuses(() => model.rank("a", ["b"], { topK: -1 }), SettingError, /topK/);
+  for (const topK of [-1, 0]) {
+    refuses(() => model.rank("a", ["b"], { topK }), SettingError, /^topK: expected a whole number of at least 1, got/);
+  }
   refuses(() => model.rank("a", ["b"], { minScore: NaN }), SettingError, /minScore/);
   refuses(() => model.rank("a", ["b"], { unlike: ["c"] }), SettingError, /unlike: this stands beside like/);
   refuses(() => model.rank("a", ["b"], { like: ["c"] }), SettingError, /like: expected null/);
   refuses(() => model.rank(null, ["b"], { like: [{ text: "c", weight: 1001 }] }), SettingError, /like: expected a number above 0/);
   refuses(() => model.rank("a", ["b"], { opposes: "keep" }), SettingError, /opposes: expected drop/);
+  const likes = { like: ["c"], strategy: "x" };
+  refuses(() => model.rank(null, ["b"], likes), SettingError, /^strategy: expected best, mean or sum, got "x"$/);
   refuses(() => model.events(["a"], { times: [] }), TypeError, /^times: expected an array of 1/);
-  refuses(() => model.events(["a"], { preset: "tweets" }), SettingError, /tweets/);
+  refuses(() => model.events(["a"], { preset: "tweets" }), SettingError, /^preset: expected topics or stories, got "tweets"$/);
   refuses(() => model.events(["a"], { last: 1e6 }), SettingError, /last: expected/);
   refuses(() => model.dedupe(["a"], { threshold: 7 }), SettingError, /expected a number from/);
   refuses(() => model.similarity("a", 7), TypeError, /^b: expected a string, got number/);

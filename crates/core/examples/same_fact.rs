@@ -6,7 +6,7 @@ use cognate::{Engine, Query};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     let query = Query::new(engine.auto());
-    let measure = engine.default_measure(query.method);
+    let measure = engine.measure_of(&query);
     let calibration = engine.calibration(query.method, measure).ok_or("no threshold is known")?;
     let least = calibration.threshold.least();
     let chance = Probability::from_calibration(calibration).ok_or("no chance is known")?;

@@ -5,6 +5,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | [`choice`] | choices that are made by name, and values that are none of those expected |
 //! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
 //! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
 //! | [`methods`] | every way of saying how alike two texts are, by name |
@@ -27,6 +28,7 @@
 //!
 //! Where there are no files of Unix, as in WebAssembly, a model is made of bytes ([`Model::from_bytes`]).
 
+pub mod choice;
 pub mod engine;
 pub mod methods;
 pub mod model;

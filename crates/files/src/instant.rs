@@ -9,6 +9,11 @@ use time::{OffsetDateTime, PrimitiveDateTime};
 pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
                          1970, or `Wed Oct 10 20:19:24 +0000 2018`";
 
+/// What [`span`] reads.
+pub const SPANS: &str = "a number with s, m, h or d, such as 30s or 24h";
+/// What [`lasting_span`] reads.
+pub const LASTING_SPANS: &str = "a number from 1 with s, m, h or d, such as 30s or 24h";
+
 /// Numbers from here on are milliseconds: as seconds they would be after the year 5000, as
 /// milliseconds this one is in 1973.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
@@ -61,6 +66,11 @@ pub fn span(text: &str) -> Option<i64> {
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u32 = number.parse().ok().filter(|_| digits)?;
     Some(i64::from(number) * seconds * 1000)
+}
+
+/// A duration above 0.
+pub fn lasting_span(text: &str) -> Option<i64> {
+    span(text).filter(|span| *span > 0)
 }
 
 /// A duration of whole seconds as [`span`] reads it, in the largest unit that divides it.

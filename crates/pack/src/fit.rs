@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cognate::choice::Unexpected;
 use cognate::methods::means::{sif, usif};
 use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
@@ -39,15 +40,15 @@ pub struct UniverseChoice {
 }
 
 impl std::str::FromStr for UniverseChoice {
-    type Err = String;
+    type Err = Unexpected;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Unexpected> {
         let (kind, size) = text.split_once(':').unwrap_or((text, ""));
         let kind = kind.parse()?;
         let most = Limits::DEFAULT.dims as usize;
         match size.parse() {
             Ok(size) if (1..=most).contains(&size) => Ok(Self { kind, size }),
-            _ => Err(format!("expected 1 to {most} members after a colon, got `{size}`")),
+            _ => Err(Unexpected::new(&format!("1 to {most} members after a colon"), size)),
         }
     }
 }

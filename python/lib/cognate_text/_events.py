@@ -84,7 +84,7 @@ class EventDetector:
         model: Model | None = None,
         *,
         within: str | datetime.timedelta | None = None,
-        preset: str = "topics",
+        preset: str = _native.PRESET,
         last: int = _native.LAST,
         method: str = _native.METHOD,
         second: str | None = "usual",
@@ -158,7 +158,7 @@ def _span(within: str | datetime.timedelta) -> int:
     else:
         span = _native.span(within) if isinstance(within, str) else None
     if span is None or span < 0:
-        raise ValueError(f"within: expected a timedelta or a number with s, m, h or d, such as 24h, got {within!r}")
+        raise ValueError(f"within: expected a timedelta or {_native.SPANS}, got {within!r}")
     return span
 
 
@@ -188,5 +188,5 @@ def _instant(time: Any, place: int) -> int:
     elif isinstance(time, str):
         found = _native.instant(time)
     if found is None:
-        raise ValueError(f"times[{place}]: expected a datetime, {_native.instant_forms()}, got {time!r:.80}")
+        raise ValueError(f"times[{place}]: expected a datetime, {_native.INSTANTS}, got {time!r:.80}")
     return found

@@ -482,7 +482,7 @@ class Model:
         like: Iterable[str | tuple[str, float]] | None = None,
         unlike: Iterable[str] = (),
         strategy: Strategy = "best",
-        unlike_weight: float = 0.5,
+        unlike_weight: float = _native.UNLIKE_WEIGHT,
         diversify: float | None = None,
         top_k: int | None = None,
         min_score: Cutoff | None = None,
@@ -606,6 +606,7 @@ class Model:
         method: str = ...,
         unknown: Unknown = ...,
         truncate: bool = ...,
+        normalize: bool = ...,
         output: Literal["arrow"],
     ) -> _native.ArrowArray: ...
 
@@ -637,16 +638,11 @@ class Model:
         """
         asked = (method, None, "zero", truncate, None)
         if output == "arrow":
-            if normalize:
-                raise ValueError("normalize: expected output=\"numpy\" beside it")
-            return self._native.embed_arrow(texts, asked, unknown)
+            return self._native.embed_arrow(texts, asked, unknown, normalize)
         _expect("output", output, "numpy")
         one = isinstance(texts, str)
         with _bar(progress) as tell:
-            vectors = self._native.embed([texts] if one else texts, asked, unknown, tell)
-        if normalize:
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            vectors /= np.where(lengths > 0, lengths, 1)
+            vectors = self._native.embed([texts] if one else texts, asked, unknown, normalize, tell)
         return vectors[0] if one else vectors
 
     def encode(
@@ -747,7 +743,7 @@ def _asked_for(
     like: list[tuple[str, float]] | None = None,
     unlike: list[str] | None = None,
     strategy: str = "best",
-    unlike_weight: float = 0.5,
+    unlike_weight: float = _native.UNLIKE_WEIGHT,
     diversify: float | None = None,
     min_known: float = 0.0,
 ) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def events(
     *,
     key: str | Sequence[str] | None = None,
     within: str | datetime.timedelta | None = None,
-    preset: str = "topics",
+    preset: str = _native.PRESET,
     last: int = _native.LAST,
     method: str = _native.METHOD,
     second: str | None = "usual",

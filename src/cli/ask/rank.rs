@@ -22,7 +22,7 @@ use crate::cli::{Failure, ask, count, print, usage};
 use crate::http::api::rank::{RankResponse, RankedCandidate};
 use crate::http::request::fields::Share;
 use crate::http::request::query::{Fused, Resolved};
-use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::request::threshold::Threshold;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
@@ -85,7 +85,7 @@ pub(in crate::cli) struct RankArgs {
 }
 
 pub(in crate::cli) fn threshold(written: &str) -> Result<Threshold, String> {
-    Threshold::parse(written, "").map_err(|_| "expected a number or `calibrated`".to_owned())
+    Threshold::parse(written, "").map_err(|error| error.detail.to_string())
 }
 
 pub(in crate::cli) fn share(written: &str) -> Result<Share, String> {
@@ -169,7 +169,7 @@ pub(in crate::cli) fn judged(
     mut resolved: Resolved,
     threshold: Option<Threshold>,
 ) -> Result<(Resolved, Option<Cutoff>), Failure> {
-    let cutoff = Cutoff::ask(threshold, &mut resolved).map_err(|error| usage(error.detail))?;
+    let cutoff = Threshold::ask(threshold, &mut resolved).map_err(|error| usage(error.detail))?;
     Ok((resolved, cutoff))
 }
 

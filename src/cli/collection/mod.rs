@@ -154,9 +154,8 @@ pub(super) struct BackupArgs {
 }
 
 fn ttl(text: &str) -> Result<i64, String> {
-    let wrong =
-        || "expected `none`, or a number from 1 with s, m, h or d, such as 30s or 24h".to_owned();
-    instant::span(text).filter(|ttl| *ttl > 0).ok_or_else(wrong)
+    let wrong = || format!("expected `none`, or {}", instant::LASTING_SPANS);
+    instant::lasting_span(text).ok_or_else(wrong)
 }
 
 pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate::engine::least_score;
 use cognate::window::stream;
 use cognate_collections::{Cancellation, Choice, ItemSelector};
 use cognate_eval::events::{SweepLabels, sweep_events};
@@ -56,7 +57,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let texts: Vec<_> = texts.collect();
     let pairs = args.pairs.clone().map(SweepLabels::Pairs);
     let labels = pairs.or_else(|| args.events.clone().map(SweepLabels::Events));
-    let thresholds: Vec<f32> = args.thresholds.iter().map(|&score| score as f32).collect();
+    let thresholds: Vec<f32> = args.thresholds.iter().copied().map(least_score).collect();
     let texts = (&*args.name, &*texts);
     let swept = sweep_events(&model.engine, texts, &settings, &thresholds, labels.as_ref());
     let swept = swept.map_err(refused)?;

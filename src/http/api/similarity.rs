@@ -22,7 +22,7 @@ use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
-use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::request::threshold::Threshold;
 use crate::http::request::{body, json};
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::unsent::Answer;
@@ -192,7 +192,7 @@ impl Scoring {
     ) -> Result<Self> {
         let mut resolved = selection.resolve(models)?;
         resolved.check_scores()?;
-        let cutoff = Cutoff::ask(threshold, &mut resolved)?;
+        let cutoff = Threshold::ask(threshold, &mut resolved)?;
         Ok(Self { resolved, threshold: cutoff.map(|cutoff| cutoff.number) })
     }
 

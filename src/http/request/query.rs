@@ -166,8 +166,7 @@ impl Resolved {
     }
 
     pub(crate) fn measure(&self) -> Measure {
-        let own = || self.model.engine.default_measure(self.query.method);
-        self.query.measure.unwrap_or_else(own)
+        self.model.engine.measure_of(&self.query)
     }
 
     /// Refuses a method that cannot score pairs, or not by the requested measure.

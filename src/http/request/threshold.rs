@@ -3,37 +3,33 @@
 
 use std::borrow::Cow;
 
-use cognate::window::options::{Least, OptionProblem};
+use cognate::engine::fuse::FusedProblem;
+use cognate::engine::{Cutoff, Least, QueryError};
 use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::error::{ApiError, Code, Result};
 use crate::http::request::fields::{Score, forms, only};
-use crate::http::request::query::Resolved;
-
-const CALIBRATED: &str = "calibrated";
+use crate::http::request::query::{Fused, Resolved};
 
 /// A requested threshold: a number, or the calibrated one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Threshold {
-    Number(Score),
-    /// The one that was found for the model, the method and the measure.
-    Calibrated,
+pub(crate) struct Threshold(Least);
+
+impl From<Score> for Threshold {
+    fn from(Score(number): Score) -> Self {
+        Self(Least::Number(number))
+    }
 }
 
-const EXPECTED: &str = "a number or \"calibrated\"";
-
-forms!(Threshold: EXPECTED;
-    number(number) => Score::new(number).map(Threshold::Number);
-    text(word) => only(&word, CALIBRATED, &EXPECTED).map(|()| Threshold::Calibrated););
+forms!(Threshold: Least::EXPECTED;
+    number(number) => Score::new(number).map(Threshold::from);
+    text(word) => only(&word, Least::CALIBRATED, &Least::EXPECTED).map(|()| Threshold(Least::Calibrated)););
 
 impl From<Threshold> for Least {
-    fn from(threshold: Threshold) -> Self {
-        match threshold {
-            Threshold::Number(Score(number)) => Self::Number(number),
-            Threshold::Calibrated => Self::Calibrated,
-        }
+    fn from(Threshold(least): Threshold) -> Self {
+        least
     }
 }
 
@@ -44,7 +40,7 @@ impl PartialSchema for Threshold {
             .description(Some("This one."));
         let word = ObjectBuilder::new()
             .schema_type(Type::String)
-            .enum_values(Some([CALIBRATED]))
+            .enum_values(Some([Least::CALIBRATED]))
             .description(Some(
                 "The threshold that `cognate eval calibrate` found for the model, the method and \
                  the measure.",
@@ -70,55 +66,31 @@ impl ToSchema for Threshold {
 impl Threshold {
     /// A threshold from the field `pointer` of a query string.
     pub(crate) fn parse(written: &str, pointer: &'static str) -> Result<Self> {
-        if written == CALIBRATED {
-            return Ok(Self::Calibrated);
+        if let Ok(word) = Least::named(written) {
+            return Ok(Self(word));
         }
         let fits = |number: f64| Score::new::<serde::de::value::Error>(number).ok();
         let number = written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
-            ApiError::at(Code::OutOfRange, pointer, format!("expected {EXPECTED}"))
+            ApiError::at(Code::OutOfRange, pointer, format!("expected {}", Least::EXPECTED))
         })?;
-        Ok(Self::Number(number))
+        Ok(number.into())
     }
 
     /// The cutoff for the model, the method and the measure of a question, which has the threshold
     /// at `pointer`.
     pub(crate) fn resolve(self, resolved: &Resolved, pointer: &'static str) -> Result<Cutoff> {
-        match self {
-            // Scores have single precision; so a score reaches the number that it is printed as.
-            Self::Number(Score(number)) => Ok(Cutoff { number, least: number as f32 }),
-            Self::Calibrated => {
-                let engine = &resolved.model.engine;
-                // Scores of a fusion belong to no single method.
-                let known = resolved
-                    .fused
-                    .is_none()
-                    .then(|| engine.calibration(resolved.query.method, resolved.measure()));
-                let known = known.flatten();
-                let known = known.ok_or_else(|| {
-                    let detail = OptionProblem::NotCalibrated.to_string();
-                    ApiError::at(Code::NotCalibrated, pointer, detail)
-                })?;
-                let threshold = &known.threshold;
-                Ok(Cutoff { number: threshold.threshold, least: threshold.least() })
+        let cutoff = match (&resolved.fused, self.0) {
+            (Some(Fused { name, .. }), Least::Calibrated) => {
+                let (name, problem) = (name.to_string(), FusedProblem::NotCalibrated);
+                Err(QueryError::Fused { name, problem })
             }
-        }
+            (_, least) => least.resolve(&resolved.model.engine, &resolved.query),
+        };
+        cutoff.map_err(|error| ApiError::from(error).renamed(|_| pointer.into()))
     }
-}
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Cutoff {
-    /// The number as requested or calibrated.
-    pub number: f64,
-    /// The least score that reaches it.
-    pub least: f32,
-}
-
-impl Cutoff {
     /// Sets the threshold of a question, if it has one; returns the cutoff.
-    pub(crate) fn ask(
-        threshold: Option<Threshold>,
-        resolved: &mut Resolved,
-    ) -> Result<Option<Self>> {
+    pub(crate) fn ask(threshold: Option<Self>, resolved: &mut Resolved) -> Result<Option<Cutoff>> {
         let cutoff = threshold.map(|threshold| threshold.resolve(resolved, "/threshold"));
         let cutoff = cutoff.transpose()?;
         resolved.query.threshold = cutoff.map(|cutoff| cutoff.least);

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 type Rule = (&'static str, &'static [&'static str]);
 
 /// The modules of the library.
-const MAY_USE_IN_CORE: [Rule; 5] = [
+const MAY_USE_IN_CORE: [Rule; 6] = [
+    ("choice", &[]),
     ("text", &[]),
-    ("model", &["text"]),
-    ("methods", &["model"]),
-    ("engine", &["model", "methods"]),
-    ("window", &["text", "methods", "engine"]),
+    ("model", &["choice", "text"]),
+    ("methods", &["choice", "model"]),
+    ("engine", &["choice", "model", "methods"]),
+    ("window", &["choice", "text", "methods", "engine"]),
 ];
 
 /// The modules of the root package.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use ndarray::{Array2, Axis};
 
+use crate::choice::choice;
 use crate::engine::RankOptions;
 use crate::methods::Measure;
 use crate::methods::polarity::Oppositions;
@@ -46,6 +47,8 @@ pub enum Reason {
     /// A text is longer than the limits allow.
     TooLong,
 }
+
+choice!(Reason { Empty = "empty", Unknown = "unknown", TooLong = "too_long" });
 
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

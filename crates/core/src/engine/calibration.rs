@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Engine, Measure};
+use crate::choice::Unexpected;
+use crate::engine::{Engine, Measure, Query, QueryError};
 use crate::methods::Method;
 use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
@@ -73,6 +74,59 @@ impl Threshold {
     pub fn least(&self) -> f32 {
         let nearest = self.threshold as f32;
         if f64::from(nearest) < self.threshold { nearest.next_up() } else { nearest }
+    }
+}
+
+/// A least score that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Least {
+    /// This one.
+    Number(f64),
+    /// The threshold that was found for the model, the method and the measure.
+    Calibrated,
+}
+
+/// What a least score comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cutoff {
+    /// The number as it was said or found.
+    pub number: f64,
+    /// The least score that reaches it.
+    pub least: f32,
+}
+
+/// The least score that reaches a number. Scores have single precision, so a score reaches the number that it is
+/// printed as.
+pub fn least_score(number: f64) -> f32 {
+    number as f32
+}
+
+impl Least {
+    /// The word that stands for the threshold that was found.
+    pub const CALIBRATED: &str = "calibrated";
+    /// What can be said, for messages.
+    pub const EXPECTED: &str = "a number or \"calibrated\"";
+
+    /// The least score that a word stands for.
+    pub fn named(word: &str) -> Result<Self, Unexpected> {
+        match word == Self::CALIBRATED {
+            true => Ok(Self::Calibrated),
+            false => Err(Unexpected::new(Self::EXPECTED, word)),
+        }
+    }
+
+    /// What it comes to for the method and the measure of a query.
+    pub fn resolve(self, engine: &Engine, query: &Query) -> Result<Cutoff, QueryError> {
+        let (method, measure) = (query.method, engine.measure_of(query));
+        match (self, engine.calibration(method, measure)) {
+            (Self::Number(number), _) => Ok(Cutoff { number, least: least_score(number) }),
+            (Self::Calibrated, Some(Calibration { threshold: found, .. })) => {
+                Ok(Cutoff { number: found.threshold, least: found.least() })
+            }
+            (Self::Calibrated, None) => {
+                Err(QueryError::NotCalibrated { method: method.name(), measure })
+            }
+        }
     }
 }
 
@@ -181,7 +235,7 @@ fn key(method: &str, measure: Measure) -> String {
 /// The method may be unknown to this version; the measure may not.
 fn is_key(key: &str) -> bool {
     key.split_once('/')
-        .is_some_and(|(method, measure)| !method.is_empty() && Measure::named(measure).is_some())
+        .is_some_and(|(method, measure)| !method.is_empty() && measure.parse::<Measure>().is_ok())
 }
 
 /// The share of related pairs at every score, which never falls as scores rise.

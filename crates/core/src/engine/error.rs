@@ -84,6 +84,14 @@ pub enum QueryError {
         /// The requested measure.
         measure: Measure,
     },
+    /// The model has no threshold of the method under the measure.
+    #[error("the model has no threshold for {method} by {}; `cognate eval calibrate` finds one", measure.name())]
+    NotCalibrated {
+        /// The method.
+        method: &'static str,
+        /// The measure.
+        measure: Measure,
+    },
     /// The method does not count opposites.
     #[error("{method} does not count opposites; {}", counting_methods())]
     OppositesNotCounted {
@@ -210,6 +218,7 @@ impl QueryError {
             | Self::OnlyRanks { .. }
             | Self::Fused { .. }
             | Self::MeasureNotSupported { .. }
+            | Self::NotCalibrated { .. }
             | Self::OppositesNotCounted { .. }
             | Self::OppositesUnknown { .. }
             | Self::OpposedToNoQuery { .. }

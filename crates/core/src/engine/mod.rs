@@ -32,7 +32,7 @@ mod tokens;
 mod workspace;
 
 pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores, is_vector};
-pub use calibration::{Calibration, Calibrations, Probability};
+pub use calibration::{Calibration, Calibrations, Cutoff, Least, Probability, least_score};
 pub use embed::set_length_1;
 pub use error::{Place, QueryError};
 pub use event_rules::EventRules;
@@ -133,6 +133,11 @@ impl Engine {
             Ok(Scorer::Embed(embedder)) => embedder.measure(),
             _ => Measure::Cosine,
         }
+    }
+
+    /// The measure by which a query is answered: the one it names, or the method's own.
+    pub fn measure_of(&self, query: &Query) -> Measure {
+        query.measure.unwrap_or_else(|| self.default_measure(query.method))
     }
 
     /// Reads a text into `phrase`, or returns why it cannot be scored. `true` if the text was cut.

@@ -1,5 +1,6 @@
 //! The settings of a question: method, measure, and what happens with unknown and overlong texts.
 
+use crate::choice::choice;
 use crate::engine::error::{Place, QueryError};
 use crate::engine::scorable;
 use crate::methods::{Info, Measure, Method};
@@ -20,26 +21,7 @@ pub enum Opposites {
     Ignore,
 }
 
-impl Opposites {
-    /// All.
-    pub const ALL: [Self; 3] = [Self::Count, Self::WithoutNames, Self::Ignore];
-    /// The names, for errors.
-    pub const NAMES: &'static str = "count, without_names or ignore";
-
-    /// The rule of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
-
-    /// The name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::WithoutNames => "without_names",
-            Self::Ignore => "ignore",
-        }
-    }
-}
+choice!(Opposites { Count = "count", WithoutNames = "without_names", Ignore = "ignore" });
 
 /// A question's settings.
 #[derive(Debug, Clone, Copy)]

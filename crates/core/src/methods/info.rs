@@ -4,6 +4,7 @@ use cognate_kernels::vector::Row;
 use cognate_kernels::{simd, vector};
 use strsim::levenshtein;
 
+use crate::choice::choice;
 use crate::methods::Method;
 
 /// The kind of a method.
@@ -15,6 +16,8 @@ pub enum Kind {
     /// Scores how well a candidate answers a query.
     Ranker,
 }
+
+choice!(Kind { Similarity = "similarity", Ranker = "ranker" });
 
 /// What a text needs to be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -139,25 +142,9 @@ pub enum Measure {
     Euclidean,
 }
 
+choice!(Measure { Cosine = "cosine", Euclidean = "euclidean" });
+
 impl Measure {
-    /// Every measure.
-    pub const ALL: [Self; 2] = [Self::Cosine, Self::Euclidean];
-    /// The names, for errors.
-    pub const NAMES: &'static str = "cosine or euclidean";
-
-    /// The measure of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
-
-    /// The name in requests and flags.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cosine => "cosine",
-            Self::Euclidean => "euclidean",
-        }
-    }
-
     /// The similarity of two vectors, larger for more similar vectors.
     pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
         match self {

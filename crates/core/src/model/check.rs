@@ -10,6 +10,7 @@ use std::io::Read;
 
 use cognate_kernels::vector;
 
+use crate::choice::choice;
 use crate::model::bytes::numbers;
 use crate::model::error::FormatError;
 use crate::model::format::{Dtype, Header, Tensor};
@@ -27,17 +28,7 @@ pub enum Verify {
     Structure,
 }
 
-impl std::str::FromStr for Verify {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "full" => Ok(Self::Full),
-            "structure" => Ok(Self::Structure),
-            other => Err(format!("expected full or structure, got `{other}`")),
-        }
-    }
-}
+choice!(Verify { Full = "full", Structure = "structure" });
 
 /// Checks that padding is zero, words are UTF-8 within their bounds, and the index names words.
 pub(crate) fn structure(
@@ -243,13 +234,6 @@ fn finite(tensor: &Tensor, bytes: &[u8]) -> Result<(), FormatError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn how_much_is_checked_is_read_from_its_name() {
-        assert_eq!("full".parse(), Ok(Verify::Full));
-        assert_eq!("structure".parse(), Ok(Verify::Structure));
-        assert!("some".parse::<Verify>().is_err());
-    }
 
     #[test]
     fn rows_of_bytes_are_as_long_as_their_numbers_and_scale() {

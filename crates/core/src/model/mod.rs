@@ -46,6 +46,7 @@ pub mod writer;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -61,6 +62,7 @@ pub use unknown::Unknown;
 pub use vectors::{Frequency, Vectors};
 pub use vocabulary::{Vocabulary, WordId};
 
+use crate::choice::Unexpected;
 use crate::model::bytes::{AlignedBytes, Bytes, in_memory, numbers};
 use crate::model::format::{Dtype, Header, LANGUAGES, Limits, Tensor};
 use crate::model::lines::Lines;
@@ -440,11 +442,11 @@ fn json<T: serde::de::DeserializeOwned>(header: &Header, key: &str) -> Result<T,
     })
 }
 
-fn word<T: std::str::FromStr<Err = String>>(header: &Header, key: &str) -> Result<T, FormatError> {
+fn word<T: FromStr<Err = Unexpected>>(header: &Header, key: &str) -> Result<T, FormatError> {
     let text = header.metadata.get(key).map(String::as_str).unwrap_or("nothing");
-    text.parse().map_err(|expected| FormatError::Metadata {
+    text.parse().map_err(|error: Unexpected| FormatError::Metadata {
         key: key.to_owned(),
-        expected,
+        expected: error.expected,
         got: format::shorten(text),
     })
 }

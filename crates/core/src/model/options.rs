@@ -1,5 +1,7 @@
 //! What opening a model file is told: how its bytes are held, and the upper bounds of what it may claim.
 
+use crate::choice::choice;
+
 /// How a model file's bytes are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Storage {
@@ -10,17 +12,7 @@ pub enum Storage {
     Copy,
 }
 
-impl std::str::FromStr for Storage {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "map" => Ok(Self::Map),
-            "copy" => Ok(Self::Copy),
-            other => Err(format!("expected map or copy, got `{other}`")),
-        }
-    }
-}
+choice!(Storage { Map = "map", Copy = "copy" });
 
 /// The longest a vector may be. Products and sums of such vectors stay far within 32-bit floats, so
 /// that no length, distance or membership becomes infinite; vectors of words are nowhere near it.
@@ -50,16 +42,4 @@ impl Limits {
         header_bytes: 1 << 20,
         max_probe: 64,
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_bytes_are_held_is_read_from_its_name() {
-        assert_eq!("map".parse(), Ok(Storage::Map));
-        assert_eq!("copy".parse(), Ok(Storage::Copy));
-        assert!("some".parse::<Storage>().is_err());
-    }
 }

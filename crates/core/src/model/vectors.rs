@@ -9,6 +9,7 @@ use cognate_kernels::simd::{Picked, bytes, sums};
 use cognate_kernels::vector::Row;
 use half::f16;
 
+use crate::choice::choice;
 use crate::model::vocabulary::WordId;
 
 /// Whether a word's vector already carries the weight of the word.
@@ -22,27 +23,7 @@ pub enum Frequency {
     InNorm,
 }
 
-impl Frequency {
-    /// The name in the file and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::InNorm => "in-norm",
-        }
-    }
-}
-
-impl std::str::FromStr for Frequency {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Self::None),
-            "in-norm" => Ok(Self::InNorm),
-            other => Err(format!("expected none or in-norm, got `{other}`")),
-        }
-    }
-}
+choice!(Frequency { None = "none", InNorm = "in-norm" });
 
 /// A matrix of rows, borrowed from the mapping.
 #[derive(Debug, Clone, Copy)]

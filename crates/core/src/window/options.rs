@@ -1,6 +1,7 @@
 //! What is asked of a stream: options that may be left out, and what they come to for a model.
 
-use crate::engine::{Engine, Opposites, Query, QueryError};
+pub use crate::engine::Least;
+use crate::engine::{Engine, Opposites, Query, QueryError, least_score};
 use crate::methods::{Info, Kind, Method};
 use crate::window::events::Rule;
 use crate::window::stream::Settings;
@@ -42,15 +43,6 @@ pub struct Options<'o> {
     pub drop_opposed: bool,
     /// Which opposites those are.
     pub opposites: Option<Opposites>,
-}
-
-/// A least score.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Least {
-    /// This one.
-    Number(f64),
-    /// The threshold that was found for the model and the method that scores.
-    Calibrated,
 }
 
 /// An option that was refused.
@@ -129,11 +121,8 @@ impl Options<'_> {
         let score = |option, score| within_scores(option, score, scoring);
         let threshold = match self.threshold {
             Some(Least::Number(number)) => score("threshold", number)?,
-            Some(Least::Calibrated) => {
-                match engine.calibration(scoring, engine.default_measure(scoring)) {
-                    Some(known) => known.threshold.least(),
-                    None => return refused("threshold", OptionProblem::NotCalibrated),
-                }
+            Some(least @ Least::Calibrated) => {
+                least.resolve(engine, &Query::new(scoring)).map_err(by("threshold"))?.least
             }
             None => match usual::threshold(engine, preset, scoring) {
                 Some(threshold) => threshold,
@@ -183,7 +172,7 @@ fn within(
     scores_of: Option<&'static str>,
 ) -> Result<f32, OptionError> {
     match (least..=most).contains(&number) {
-        true => Ok(number as f32),
+        true => Ok(least_score(number)),
         false => Err(OptionError {
             option,
             problem: OptionProblem::OutOfRange { least, most, scores_of },

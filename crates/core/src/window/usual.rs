@@ -2,6 +2,7 @@
 //! streams drawn from CrisisLex train, as `docs/measurements/events.md` tells. Thresholds that were found for a model
 //! stand in its file and go before these.
 
+use crate::choice::choice;
 use crate::engine::{Engine, Opposites};
 use crate::methods::Method;
 
@@ -18,11 +19,7 @@ pub enum Preset {
     Stories,
 }
 
-impl Preset {
-    /// Every preset, by name.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("topics", Self::Topics), ("stories", Self::Stories)];
-}
+choice!(Preset { Topics = "topics", Stories = "stories" });
 
 /// The least score of duplicates that a list or a file is searched for.
 pub const DUPLICATES: f64 = 0.8;

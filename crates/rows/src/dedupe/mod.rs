@@ -31,7 +31,7 @@ use std::{fmt, io};
 pub use block::{Block, Blocks, Match, Member, Work};
 pub use buckets::{Buckets, Centres};
 pub use clusters::stand_for;
-use cognate::engine::{Engine, Query, QueryError};
+use cognate::engine::{Engine, Query, QueryError, least_score};
 use cognate_files::{ReadError, records};
 pub use judge::Judge;
 pub use search::{Duplicates, Recall, among};
@@ -45,6 +45,16 @@ use crate::{LeftOut, OnBadRow};
 /// Minimum memory of a search, in bytes.
 pub const MIN_MEMORY: usize = 16 << 20;
 pub const MEMORY: usize = 1 << 30;
+
+/// What [`share`] accepts, for messages.
+pub const SHARE: &str = "a number above 0, at most 1";
+
+/// The least score of duplicates, or the least cosine of a pair to be scored. A number is refused too if it
+/// is 0 in the single precision of scores.
+pub fn share(number: f64) -> Option<f32> {
+    let share = Some(number).filter(|number| *number <= 1.0).map(least_score);
+    share.filter(|share| *share > 0.0)
+}
 
 /// The files to search and to write, and the options of the search.
 #[derive(Debug, Clone)]
@@ -115,7 +125,7 @@ pub enum DedupeError {
     #[error("{0}")]
     Options(String),
     /// The method uses neither word vectors nor sets of words.
-    #[error("--method: duplicates are looked for by word vectors or by `jaccard`, not by {method}")]
+    #[error("duplicates are looked for by word vectors or by `jaccard`, not by {method}")]
     OnlyTokens { method: &'static str },
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -124,7 +134,7 @@ pub enum DedupeError {
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     /// Temporary data could not be written or read.
-    #[error("cannot sort on disk in {}: {source}; another folder can be named with --temp", folder.display())]
+    #[error("cannot sort on disk in {}: {source}", folder.display())]
     Room { folder: PathBuf, source: io::Error },
     #[error("there are more than 4,294,967,295 records")]
     TooMany,
@@ -220,5 +230,17 @@ impl fmt::Display for Report {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_least_score_is_above_0_in_single_precision_too() {
+        let accepted = [0.8, 1.0, 1e-40].map(super::share);
+        assert_eq!(accepted, [Some(0.8), Some(1.0), Some(1e-40)]);
+        for number in [0.0, -0.1, 1e-50, 1.0 + 1e-12, f64::NAN, f64::INFINITY] {
+            assert_eq!(super::share(number), None, "{number}");
+        }
     }
 }

@@ -110,13 +110,13 @@ impl fmt::Display for Outcome {
         }
         if let Some(sizes) = self.sizes
             && let Some(kind) = sizes.look_like(self.preset)
-            && let Some((name, _)) = Preset::ALL.iter().find(|(_, preset)| *preset == kind)
         {
             write!(
                 f,
-                "; the largest event has {}, {:.0} % are in events of 2 to 16: it looks like --preset {name}",
+                "; the largest event has {}, {:.0} % are in events of 2 to 16: it looks like --preset {}",
                 sizes.largest,
                 100.0 * sizes.in_small as f64 / sizes.texts as f64,
+                kind.name(),
             )?;
         }
         if let Some(told) = self.left_out.told() {

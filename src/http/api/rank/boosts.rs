@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use cognate_collections::{ItemBoost, ItemBoosts, MAX_BOOSTS};
+use cognate_files::instant;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Pointer, Result};
+use crate::http::error::{ApiError, Code, Detail, Pointer, Result};
 use crate::http::request::fields::{List, Score, Share};
 
 /// What scores of a collection's items are changed by: how new an item is, or a number among its attributes.
@@ -30,32 +31,29 @@ pub(crate) struct ItemBoostFields<'b> {
 
 impl ItemBoostFields<'_> {
     /// The boost, or which field of it is wrong and why.
-    fn read(&self) -> Result<ItemBoost, (Code, &'static str, &'static str)> {
+    fn read(&self) -> Result<ItemBoost, (Code, &'static str, Detail)> {
         let wrong = Code::InvalidField;
         match (&self.half_life, &self.attribute, self.half) {
             (Some(half_life), None, None) => {
-                let half_life = cognate_collections::span(half_life).filter(|span| *span > 0);
-                let half_life = half_life.ok_or((
-                    wrong,
-                    "half_life",
-                    "expected a number with s, m, h or d, such as 12h or 30d",
-                ))?;
+                let expected = || format!("expected {}", instant::LASTING_SPANS);
+                let half_life = instant::lasting_span(half_life)
+                    .ok_or_else(|| (wrong, "half_life", expected().into()))?;
                 Ok(ItemBoost::Time { half_life })
             }
             (None, Some(name), _) if name == "time" => {
-                Err((wrong, "attribute", "how new an item is, is raised by `half_life`"))
+                Err((wrong, "attribute", "how new an item is, is raised by `half_life`".into()))
             }
             (None, Some(_), Some(Score(half))) if half <= 0.0 => {
-                Err((Code::OutOfRange, "half", "expected a number above 0"))
+                Err((Code::OutOfRange, "half", "expected a number above 0".into()))
             }
             (None, Some(name), half) => {
                 let half = half.map(|Score(half)| half);
                 Ok(ItemBoost::Attribute { name: name.as_ref().into(), half })
             }
             (Some(_), None, Some(_)) => {
-                Err((wrong, "half", "this stands beside `attribute` alone"))
+                Err((wrong, "half", "this stands beside `attribute` alone".into()))
             }
-            _ => Err((wrong, "attribute", "a boost has either `half_life` or `attribute`")),
+            _ => Err((wrong, "attribute", "a boost has either `half_life` or `attribute`".into())),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::http::request::fields::{
     Offset, OpposedPolicy, Pool, RankMethod, Share, ShortlistLength, Text, Weight,
 };
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
-use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::request::threshold::Threshold;
 
 pub(crate) const NEGATIVE_BOOST: &str =
     "a score is multiplied by a boost of 0 or more; `boost_by` may also be `add`";
@@ -189,7 +189,7 @@ impl<'b> RankRequest<'b> {
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
         let mut resolved = self.fused(selection.resolve_ranking(models)?)?;
-        Cutoff::ask(self.threshold, &mut resolved)?;
+        Threshold::ask(self.threshold, &mut resolved)?;
         Ok(resolved)
     }
 

@@ -15,6 +15,7 @@ pub use combine::{combine, standardised};
 use serde::{Deserialize, Serialize};
 pub use stored::{FusedMethod, FusedProblem, Fusions, Ranker};
 
+use crate::choice::choice;
 use crate::engine::{Engine, Query, QueryError};
 use crate::methods::{Measure, Method, Reads};
 
@@ -34,18 +35,9 @@ pub enum FuseBy {
     Zscore,
 }
 
+choice!(FuseBy { Rrf = "rrf", Zscore = "zscore" });
+
 impl FuseBy {
-    /// Every rule.
-    pub const ALL: [Self; 2] = [Self::Rrf, Self::Zscore];
-
-    /// The fusion's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rrf => "rrf",
-            Self::Zscore => "zscore",
-        }
-    }
-
     /// The range of fused scores; infinite where they have no bound.
     pub fn range(self) -> (f32, f32) {
         match self {

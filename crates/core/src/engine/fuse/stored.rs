@@ -183,10 +183,10 @@ fn fusion(stored: &StoredFusion) -> Result<Result<Fusion, Unavailable>, String> 
         let source = match (&part.method, &part.scores) {
             (Some(method), None) => {
                 let measure = part.measure.as_deref();
-                let known = measure.map(Measure::named);
+                let known = measure.map(str::parse::<Measure>);
                 match (Method::named(method), known) {
                     (Some(method), None) => Source::Method(method, None),
-                    (Some(method), Some(Some(measure))) => Source::Method(method, Some(measure)),
+                    (Some(method), Some(Ok(measure))) => Source::Method(method, Some(measure)),
                     _ => {
                         let what = measure.map(|name| format!("/{name}")).unwrap_or_default();
                         unavailable.get_or_insert(Unavailable {
@@ -229,6 +229,9 @@ pub enum FusedProblem {
     /// A fusion has no measure.
     #[error("has a measure for each of its parts and cannot use another")]
     Measured,
+    /// Its scores belong to no single method.
+    #[error("has no threshold: those are found for single methods")]
+    NotCalibrated,
     /// The model lacks what a part needs.
     #[error("cannot be used with this model: {0}")]
     Unavailable(Unavailable),

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use crate::choice::choice;
 use crate::engine::rank::many::{AskedText, blocks};
 use crate::engine::rank::panel::Panel;
 use crate::engine::rank::session::Reader;
@@ -28,7 +29,7 @@ impl Weight {
     }
 
     /// Returns the weight as a number.
-    pub fn get(self) -> f32 {
+    pub const fn get(self) -> f32 {
         self.0
     }
 }
@@ -55,6 +56,8 @@ pub enum Strategy {
     /// The sum of the weighted scores.
     Sum,
 }
+
+choice!(Strategy { Best = "best", Mean = "mean", Sum = "sum" });
 
 /// Liked and disliked texts.
 #[derive(Debug, Clone)]

@@ -33,6 +33,7 @@ mod table;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use crate::choice::choice;
 use crate::methods::common::word_cosines::WordCosines;
 pub use crate::methods::polarity::name_list::{SECTION as NAMES_SECTION, fit as fit_names};
 use crate::methods::polarity::names::{Exchanged, Names};
@@ -100,22 +101,13 @@ pub enum OppositionKind {
     Name,
 }
 
-impl OppositionKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::Negation, Self::Antonym, Self::Number, Self::Roles, Self::Name];
-
-    /// The name in answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Negation => "negation",
-            Self::Antonym => "antonym",
-            Self::Number => "number",
-            Self::Roles => "roles",
-            Self::Name => "name",
-        }
-    }
-}
+choice!(OppositionKind {
+    Negation = "negation",
+    Antonym = "antonym",
+    Number = "number",
+    Roles = "roles",
+    Name = "name"
+});
 
 /// The kinds by which two texts are opposed; none for most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -17,6 +17,7 @@ use cognate_kernels::vector::Row;
 use cognate_kernels::{linalg, vector};
 use serde::Serialize;
 
+use crate::choice::choice;
 use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::methods::sets::fuzzy::FixedUniverse;
@@ -69,17 +70,7 @@ pub enum Universe {
     Centroids,
 }
 
-impl std::str::FromStr for Universe {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "axes" => Ok(Self::Axes),
-            "centroids" => Ok(Self::Centroids),
-            other => Err(format!("expected axes or centroids, got `{other}`")),
-        }
-    }
-}
+choice!(Universe { Axes = "axes", Centroids = "centroids" });
 
 #[derive(Serialize)]
 struct Made {

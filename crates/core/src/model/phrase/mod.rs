@@ -13,6 +13,7 @@ use cognate_kernels::simd::sums;
 use cognate_kernels::vector::Row;
 use cognate_kernels::{simd, vector};
 
+use crate::choice::choice;
 use crate::model::phrase::unlisted::Unlisted;
 use crate::model::unlisted::UnlistedWords;
 use crate::model::vocabulary::EMPTY;
@@ -51,6 +52,16 @@ pub enum Found {
     /// The vector was made from the word's hash.
     Hash,
 }
+
+choice!(Found {
+    Listed = "listed",
+    Shortened = "shortened",
+    Stem = "stem",
+    Part = "part",
+    NGrams = "n_grams",
+    Pieces = "pieces",
+    Hash = "hash"
+});
 
 /// Where a word of a phrase comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -280,7 +280,7 @@ fn a_section_that_cannot_be_used_is_refused_by_name() {
 fn a_universe_is_made_of_the_vocabulary() {
     let golden = Golden::read();
     let model = word_table::model(&golden.words(), &golden.numbers("vectors"), &[]);
-    assert!("planes".parse::<Universe>().unwrap_err().contains("axes or centroids"));
+    assert!("planes".parse::<Universe>().unwrap_err().to_string().contains("axes or centroids"));
     let axes = fbow_jaccard::fit(&model, "axes".parse().unwrap(), 3, 0);
     assert_eq!(axes.settings, "{\"kind\":\"axes\",\"size\":3,\"seed\":0}");
     let (name, shape, rows) = &axes.tensors[0];
