@@ -313,15 +313,12 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
         event.map_or_else(|| name(there, number), |event| event.id.clone())
     };
     let moved = |change: EventChange| {
-        let named = |items: Vec<Arc<Item>>| -> Vec<_> {
-            items.into_iter().map(|item| item.id.clone()).collect()
-        };
-        let found = change.items(&*news, now, Cancellation::NEVER).unwrap();
-        let found = named(found.into_iter().map(|(_, item)| item).collect());
-        let is_of = |item: &Arc<Item>| change.events().iter().any(|event| item.is_of_event(event));
-        assert_eq!(found, named(there().into_iter().filter(is_of).collect()));
-        assert_eq!(change.count(&*news, now, Cancellation::NEVER).unwrap(), found.len());
-        write(Write::Move(change))
+        let is_of = |item: &&Arc<Item>| change.events().iter().any(|event| item.is_of_event(event));
+        let count = there().iter().filter(is_of).count();
+        assert_eq!(news.count_of(&change, now, Cancellation::NEVER).unwrap(), count);
+        // What has no room changes nothing.
+        let _ = news.change(Write::Move(change.clone(), 0), now);
+        write(Write::Move(change, usize::MAX))
     };
     match step {
         Step::Merge(into, events) => {

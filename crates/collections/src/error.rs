@@ -50,6 +50,9 @@ pub enum CollectionError {
         "collections would take more than {limit} bytes of memory (setting `collection_bytes`)"
     )]
     NoMemory { limit: usize },
+    /// Items that move between events would take more memory than the caller may have.
+    #[error("items that move would take up to {more} bytes more; {room} are left")]
+    NoRoom { more: usize, room: usize },
     /// The change could not be written; nothing of it was applied.
     #[error("cannot write {}: {}", path.display(), IoCause(source))]
     Write { path: PathBuf, source: io::Error },

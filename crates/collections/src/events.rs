@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::home::{Choice, Collection, ItemSelector, Numbered, Page};
-use crate::{Cancellation, ChooseError, CollectionError, Item, Result};
+use crate::settings::allocated;
+use crate::{CollectionError, Item, Result};
 
 const HOUR: i64 = 3_600_000;
 /// Shortest span that has a rate.
@@ -113,42 +113,17 @@ pub(super) struct Move {
     pub(super) at: Option<i64>,
 }
 
+impl Move {
+    /// Most bytes of memory that the item takes more: it keeps the name of the event that it leaves.
+    pub(super) fn growth(&self) -> usize {
+        allocated(self.event.len())
+    }
+}
+
 /// An item, its event, and how many items the event had with it.
 pub(super) type Member<'i> = (&'i str, &'i str, u64);
 
 impl EventChange {
-    /// The number of items of its events.
-    pub fn count(
-        &self,
-        collection: &dyn Collection,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<usize, ChooseError> {
-        let none = Page { offset: 0, limit: 0 };
-        let counts = self.selectors().map(|which| collection.page(&which, none, now, cancel));
-        counts.map(|page| page.map(|(_, count)| count)).sum()
-    }
-
-    /// The items of its events, in the order in which they were added.
-    pub fn items(
-        &self,
-        collection: &dyn Collection,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<Vec<Numbered>, ChooseError> {
-        let mut items = Vec::new();
-        for which in self.selectors() {
-            items.extend(collection.choose(&which, &Choice::All, now, cancel)?.items);
-        }
-        items.sort_unstable_by_key(|(number, _)| *number);
-        Ok(items)
-    }
-
-    fn selectors(&self) -> impl Iterator<Item = ItemSelector<'_>> {
-        let each = self.events().into_iter();
-        each.map(|event| ItemSelector { event: Some(event.into()), ..ItemSelector::default() })
-    }
-
     pub(super) fn events(&self) -> HashSet<&str> {
         let (one, others) = match self {
             Self::Merge { into, events } => (into, events),
@@ -168,22 +143,6 @@ impl EventChange {
             Some((&*item.id, &*event.id, event.size))
         });
         of.collect()
-    }
-
-    /// Bytes of memory that the change adds to a collection; 0 if it is refused.
-    pub fn growth(&self, items: &[Numbered]) -> usize {
-        let members = self.members(items.iter().map(|(_, item)| item));
-        // Every time takes the same memory.
-        let moves = self.moves(&members, 0).unwrap_or_default();
-        let mut moves: HashMap<Box<str>, Move> =
-            moves.into_iter().map(|one| (one.id.clone(), one)).collect();
-        let (mut before, mut after) = (0, 0);
-        for (_, item) in items {
-            let Some(to) = moves.remove(&item.id) else { continue };
-            before += item.bytes();
-            after += item.moved(to).map_or(0, |moved| moved.bytes());
-        }
-        after.saturating_sub(before)
     }
 
     /// Returns which items move to which event, given all items of [`events`](Self::events) in the order in

@@ -180,6 +180,14 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Vec<Merged>, ChooseError>;
 
+    /// The number of items of the events that a change is about.
+    fn count_of(
+        &self,
+        change: &EventChange,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<usize, ChooseError>;
+
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending)>;
 
@@ -333,7 +341,8 @@ pub enum Write {
     /// Removes the existing items of these names.
     Remove(Vec<Box<str>>),
     RemoveSelected(ItemSelector<'static>),
-    Move(EventChange),
+    /// Moves items between events, if they take at most this many bytes of memory more.
+    Move(EventChange, usize),
     Set(SettingsChange),
 }
 

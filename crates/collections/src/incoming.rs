@@ -54,10 +54,7 @@ impl Incoming {
                 moved_at: None,
                 bursts: false,
             },
-            // Merges to come are later than all that were, and no merge is later than now.
-            IncomingEvent::Whole(event) => {
-                Event { moved_at: event.moved_at.map(|at| at.min(now)), ..event }
-            }
+            IncomingEvent::Whole(event) => event,
         });
         Item { id, text, time, attributes: attributes.unwrap_or_default(), data, event }
     }
@@ -265,10 +262,6 @@ mod tests {
             let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(0);
             assert_eq!(serde_json::to_string(&Outgoing::whole(&item)).unwrap(), written);
         }
-        // No merge was later than now, whatever the clock of whoever exported it said.
-        let written = r#"{"id":"a","text":"b","event":{"id":"x","size":3,"moved_from":"y","moved_at":253402300799999}}"#;
-        let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(7);
-        assert_eq!(item.event.and_then(|event| event.moved_at), Some(7));
         for (event, is_new) in [("a", true), ("x", false)] {
             let written = format!(r#"{{"id":"a","text":"b","event":"{event}"}}"#);
             let item = serde_json::from_str::<Incoming>(&written).unwrap().into_item(0);

@@ -39,7 +39,6 @@ use std::time::{Duration, SystemTime};
 pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start};
 pub use attributes::{AskedAttribute, Attribute, AttributeKind, Attributes, MAX_ATTRIBUTES};
 pub use boosts::{ItemBoost, ItemBoosts, MAX_BOOSTS};
-pub use cognate_files::instant::span;
 pub use embedded::{
     BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
     back_up_among, check_logs, promote, remove_older,

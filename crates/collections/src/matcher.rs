@@ -232,7 +232,10 @@ pub(super) fn prepare(
     if let Some(window) = &mut kept {
         match window.catch_up(turn, oldest, cancel) {
             Ok(true) => {}
-            Ok(false) => kept = None,
+            // For its texts and the new ones together there may be no room where there is for one window.
+            Ok(false) | Err(ChooseError::Collection(CollectionError::NoMemory { .. })) => {
+                kept = None
+            }
             Err(error) => return Err(given_up(kept, error, turn)),
         }
     }

@@ -122,9 +122,13 @@ pub(super) fn write(turn: &mut dyn Transaction, wanted: Write, now: i64) -> Resu
             ids.into_iter().map(Change::Remove).collect()
         }
         Write::RemoveSelected(which) => return turn.remove_selected(&which, now),
-        Write::Move(wanted) => {
+        Write::Move(wanted, room) => {
             let at = now.max(turn.last_move()?.saturating_add(1));
             let moves = turn.moves(&wanted, at, now)?;
+            let more = moves.iter().map(Move::growth).sum();
+            if more > room {
+                return Err(CollectionError::NoRoom { more, room });
+            }
             revises = !moves.is_empty();
             moves.into_iter().map(Change::Move).collect()
         }

@@ -108,6 +108,9 @@ impl GivesWay for Windows {
 /// Bytes of an id of an item or an event besides its text, with its entries in the lists.
 const NAME_BYTES: usize = 64;
 
+/// Bytes of an item besides its text and id, and of an event of its own.
+const ENTRY_BYTES: usize = 3 * NAME_BYTES + 128;
+
 pub(super) struct HeldWindow {
     stream: Stream<SharedEngine>,
     filter: Filter,
@@ -323,6 +326,7 @@ impl HeldWindow {
             added.retain(|(_, item)| self.filter.admits(&item.attributes, item.time));
             self.pay_for(&added, turn)?;
             self.remember(&added, cancel)?;
+            self.pay(turn)?;
             self.next = next;
         }
         // Late items expire before earlier ones, and a rebuilt window would have others instead of
@@ -334,10 +338,10 @@ impl HeldWindow {
         self.pay_for(&[], turn)
     }
 
-    /// Pays for all that the window has and for items that it will remember, of which it copies the texts
-    /// and the names.
+    /// Pays for all that the window has and at most for items that it will remember, of which it copies the
+    /// texts and the names.
     fn pay_for(&mut self, items: &[(u64, Arc<Item>)], turn: &dyn Following) -> Result<()> {
-        let copied = |(_, item): &(u64, Arc<Item>)| item.text.len() + item.id.len() + NAME_BYTES;
+        let copied = |(_, item): &(u64, Arc<Item>)| item.text.len() + item.id.len() + ENTRY_BYTES;
         let copies: usize = items.iter().map(copied).sum();
         self.paid.pay(self.stream.bytes() + self.names.memory() + copies, turn)
     }

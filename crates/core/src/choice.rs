@@ -49,38 +49,3 @@ macro_rules! choice {
 }
 
 pub(crate) use choice;
-
-#[cfg(test)]
-mod tests {
-    use crate::engine::fuse::FuseBy;
-    use crate::engine::{Measure, Opposites, OppositionKind, Reason, Strategy};
-    use crate::methods::Kind;
-    use crate::methods::sets::fbow_jaccard::Universe;
-    use crate::model::phrase::Found;
-    use crate::model::{Frequency, Storage, Verify};
-    use crate::window::usual::Preset;
-
-    #[test]
-    fn names_are_those_of_requests_and_answers() {
-        macro_rules! check {
-            ($($choice:ty),+) => {$(
-                for choice in <$choice>::ALL {
-                    assert_eq!(serde_json::json!(choice), choice.name());
-                    assert_eq!(choice.name().parse(), Ok(choice));
-                }
-            )+};
-        }
-        check!(Found, Frequency, FuseBy, Kind, Measure, Opposites, OppositionKind, Preset, Reason);
-        check!(Strategy, Universe);
-    }
-
-    #[test]
-    fn another_name_is_refused_by_the_list() {
-        let told = |name: &str| name.parse::<Strategy>().unwrap_err().to_string();
-        assert_eq!(told("x"), "expected best, mean or sum, got \"x\"");
-        assert_eq!(told(&"é".repeat(1000)).chars().filter(|one| *one == 'é').count(), 80);
-        let measure = "Cosine".parse::<Measure>().unwrap_err().to_string();
-        assert_eq!(measure, "expected cosine or euclidean, got \"Cosine\"");
-        assert_eq!(("map".parse(), "structure".parse()), (Ok(Storage::Map), Ok(Verify::Structure)));
-    }
-}

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use cognate::engine::rank::{Asked, Pages, Question};
 use cognate::engine::{
-    Candidates, Diversify, Likes, Measure, Oppositions, Page, PageOptions, PageResult, Strategy,
-    WordShare,
+    Candidates, Cutoff, Diversify, Likes, Measure, Oppositions, Page, PageOptions, PageResult,
+    Strategy, WordShare,
 };
 use cognate_rows::bulk::Task;
 

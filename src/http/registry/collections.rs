@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    CallCounts, Cancellation, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome,
-    EventChange, Home, Item, ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange,
-    Totals,
+    CallCounts, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item,
+    ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -236,17 +235,11 @@ impl Reachable<'_> {
         self.check_room(collection, &patched.into_items().collect::<Vec<_>>(), now)
     }
 
-    /// [`Self::check_room`] for items that move between events, which take more under longer names.
-    pub(crate) fn check_room_to_move(
-        &self,
-        collection: &dyn Collection,
-        change: &EventChange,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<()> {
-        let Some(most) = self.most else { return Ok(()) };
+    /// The bytes by which the collections may still grow.
+    pub(crate) fn bytes_left(&self, collection: &dyn Collection, now: i64) -> Result<usize> {
+        let Some(most) = self.most else { return Ok(usize::MAX) };
         let room = Room::new(self, collection, now).map_err(|error| failed(&error))?;
-        room.check_growth((0, change.growth(&change.items(collection, now, cancel)?)), most)
+        Ok(most.bytes.saturating_sub(room.bytes))
     }
 }
 

@@ -328,10 +328,10 @@ async fn boosts_and_variety_are_those_of_the_service() {
         let all = ["rank", "news", "quake", "--data", "data", "--boost", boost];
         refused(folder.path(), &all, 2, part);
     };
-    refuse(
-        r#"{"half_life": "12 moons", "weight": 0.1}"#,
-        "expected a number from 1 with s, m, h or d",
-    );
+    for half_life in ["12 moons", "0d"] {
+        let boost = format!(r#"{{"half_life": "{half_life}", "weight": 0.1}}"#);
+        refuse(&boost, "expected a number from 1 with s, m, h or d");
+    }
     refuse(r#"{"attribute": "n", "weight": 1}"#, "the weights of boosts add up to less than 1");
     refuse("{", "--boost `{`");
 }

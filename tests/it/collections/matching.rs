@@ -166,7 +166,10 @@ async fn a_collection_that_was_moved_keeps_its_events() {
         // No count that a window would carry beyond what it can hold.
         ("items", json!({"id": "a", "size": u64::MAX})),
         ("items", json!({"id": "a", "size": 2, "moved_at": 1})),
-        ("items", json!({"id": "a", "size": 2, "moved_from": "b", "moved_at": i64::MIN})),
+        (
+            "items",
+            json!({"id": "a", "size": 2, "moved_from": "b", "moved_at": 253_402_300_799_999_i64}),
+        ),
     ] {
         let body = json!({"items": [{"id": "x", "text": "something", "event": event}]});
         let path = format!("/collections/news/{path}");

@@ -458,6 +458,37 @@ async fn a_quota_of_bytes_counts_what_leaves() {
 }
 
 #[tokio::test]
+async fn a_merge_needs_room_for_the_names_that_its_items_get() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = tenants(&folder, |settings| settings.collection_bytes_per_key = Some(64 << 10));
+    let send = async |verb: &str, path: &str, body: Value| {
+        let path = format!("/collections/shop-a{path}");
+        ask(&app, "shop-key", (verb, &path), &Brought::Json(body)).await
+    };
+    ask(&app, "ops-key", ("PUT", "/collections/shop-a"), &Brought::Json(json!({}))).await;
+    let event = |at: usize| format!("{}{}", "e".repeat(200), at % 2);
+    let item = |at: usize| json!({"id": at, "text": "quake", "event": event(at)});
+    let items: Vec<Value> = (0..40).map(item).collect();
+    assert_eq!(send("POST", "/items", json!({ "items": items })).await.status, 200);
+    let mut filled = 0;
+    while send("PUT", &format!("/items/x{filled}"), json!({"text": "x".repeat(1000)})).await.status
+        == 200
+    {
+        filled += 1;
+    }
+    let (path, body) = (format!("/events/{}/merge", event(0)), json!({"events": [event(1)]}));
+    let problem = send("POST", &path, body.clone()).await.refusal(507, "collection_full");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("`collection_bytes_per_key`"),
+        "{problem}"
+    );
+    for at in 0..filled {
+        send("DELETE", &format!("/items/x{at}"), json!({})).await;
+    }
+    assert_eq!(send("POST", &path, body).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_page_that_was_led_here_reaches_no_collection_of_a_service_without_keys() {
     let app = TestApp::with(|settings| {
         settings.allowed_hosts = vec!["texts.example.org".to_owned()];

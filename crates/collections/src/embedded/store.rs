@@ -23,9 +23,9 @@ use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
-    Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchOptions,
-    Matched, Merged, Page, Pending, Result, Settings, SettingsChange, SharedEngine, Vectors, Write,
-    alerts, matcher, transaction,
+    Collection, CollectionError, CollectionInfo, EventChange, Facets, Item, ItemSelector, Limits,
+    MatchOptions, Matched, Merged, Page, Pending, Result, Settings, SettingsChange, SharedEngine,
+    Vectors, Write, alerts, matcher, transaction,
 };
 
 /// Items whose vectors are made between two checks for cancellation.
@@ -361,6 +361,23 @@ impl Collection for EmbeddedCollection {
             missing.retain(|asked| and(&young, &chunk.having(asked, budget)) == [0; TILES]);
         }
         Ok(missing)
+    }
+
+    fn count_of(
+        &self,
+        change: &EventChange,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<usize, ChooseError> {
+        let (view, events, mut count) = (self.view(now), change.events(), 0);
+        for (place, item) in view.iter().enumerate() {
+            if place.is_multiple_of(PIECE) {
+                cancel.check()?;
+            }
+            let event = item.event.as_ref();
+            count += usize::from(event.is_some_and(|event| events.contains(&*event.id)));
+        }
+        Ok(count)
     }
 
     fn facets(

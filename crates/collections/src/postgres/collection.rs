@@ -14,8 +14,8 @@ use crate::postgres::transaction::{Entry, WriteTransaction, stored};
 use crate::postgres::{condition, facets, rows, vectors};
 use crate::{
     Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchOptions, Matched,
-    Merged, Page, Pending, Result, SharedEngine, Write, matcher, transaction,
+    CollectionError, CollectionInfo, EventChange, Facets, Item, ItemSelector, Limits, MatchOptions,
+    Matched, Merged, Page, Pending, Result, SharedEngine, Write, matcher, transaction,
 };
 
 /// Most items that are fetched to be ranked.
@@ -173,6 +173,25 @@ impl Collection for PostgresCollection {
             Ok(lacking)
         });
         Ok(lacking?)
+    }
+
+    fn count_of(
+        &self,
+        change: &EventChange,
+        now: i64,
+        _cancel: Cancellation<'_>,
+    ) -> Result<usize, ChooseError> {
+        let events: Vec<&str> = stored(change.events()).collect();
+        let count = self.ask(now, |session, entry, oldest| {
+            let text = format!(
+                "SELECT count(*) FROM {} WHERE event = ANY ($1) AND time >= $2",
+                entry.table()
+            );
+            let rows = session.query(&text, &[&events, &oldest])?;
+            let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            Ok(usize::try_from(count).unwrap_or(0))
+        });
+        Ok(count?)
     }
 
     fn facets(

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod choices;
 mod engine;
 mod fuse;
 mod methods;

@@ -46,6 +46,9 @@ fn a_preset_says_what_is_usual_and_a_model_what_was_found_for_it() {
     assert_eq!(usual(&bare, &TOPICS), (Method::Coverage, 0.48, 0.0));
     let unknown = Options { second: Some("none"), ..STORIES }.resolve(&bare, MAX_LAST).unwrap_err();
     assert_eq!(unknown.problem, OptionProblem::NoUsual { method: "avg-cos" });
+    let calibrated = Options { threshold: Some(Least::Calibrated), ..alone };
+    let told = calibrated.resolve(&bare, MAX_LAST).unwrap_err().to_string();
+    assert!(told.starts_with("`threshold`: the model has no threshold for avg-cos by cosine;"));
 
     let found = |threshold| [("coverage".to_owned(), threshold)].into();
     let rules = EventRules { topics: found(0.42), stories: found(0.55) };

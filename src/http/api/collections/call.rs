@@ -14,6 +14,7 @@ use cognate_collections::{
     Applied, Cancellation, ChooseError, Collection, CollectionError, Filter, FilterProblem,
     ItemProblem, ItemSelector, Pending, Write,
 };
+use cognate_files::instant;
 use serde::Serialize;
 use tokio::time::timeout;
 
@@ -29,10 +30,11 @@ use crate::http::request::body;
 use crate::http::work::admission::Permit;
 use crate::http::work::pool::{JobContext, late};
 use crate::http::work::turns::Turn;
+use crate::http::work::unsent::Charge;
 
 const BYTES_PER_ITEM: usize = 128;
 /// Bytes of memory of an item while its event changes.
-const BYTES_PER_MOVE: usize = 512;
+const BYTES_PER_MOVE: usize = 256;
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
@@ -103,11 +105,9 @@ pub(crate) fn filter(written: Option<&str>) -> Result<Filter> {
 /// The greatest age of items, in milliseconds.
 pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>> {
     let Some(written) = written else { return Ok(None) };
-    let wrong = || {
-        let detail = "expected a number with s, m, h or d, such as 30s or 24h";
-        ApiError::at(Code::InvalidField, "/within", detail)
-    };
-    cognate_collections::span(written).ok_or_else(wrong).map(Some)
+    let detail = || format!("expected {}", instant::SPANS);
+    let wrong = || ApiError::at(Code::InvalidField, "/within", detail());
+    instant::span(written).ok_or_else(wrong).map(Some)
 }
 
 pub(super) fn page_length(
@@ -286,25 +286,38 @@ impl Call {
     pub(super) fn begin_write(
         &self,
         collection: &dyn Collection,
-        wanted: Write,
+        mut wanted: Write,
         items: &'static str,
         cancel: Cancellation<'_>,
     ) -> Result<(Applied, Pending)> {
         let now = cognate_collections::now();
         let reachable = self.app.collections.of(&self.caller)?;
         let mut _memory = None;
-        match &wanted {
+        match &mut wanted {
             Write::Put(items) => reachable.check_room(collection, items, now)?,
             Write::Patch(patches) => reachable.check_room_to_patch(collection, patches, now)?,
-            Write::Move(change) => {
-                let bytes = change.count(collection, now, cancel)?.saturating_mul(BYTES_PER_MOVE);
-                _memory = Some(self.app.unsent.of(&self.caller.client).work(bytes)?);
-                reachable.check_room_to_move(collection, change, now, cancel)?;
+            Write::Move(change, room) => {
+                let items = collection.count_of(change, now, cancel)?;
+                _memory = Some(self.charge_for_moves(items)?);
+                *room = reachable.bytes_left(collection, now)?;
             }
             Write::RemoveSelected(which) => check_filter(&self.app, &which.filter, collection)?,
             Write::Remove(_) | Write::Set(_) => {}
         }
         collection.write(wanted, now).map_err(|error| of(&error, items))
+    }
+
+    fn charge_for_moves(&self, items: usize) -> Result<Charge> {
+        let unsent = self.app.unsent.of(&self.caller.client);
+        let (bytes, most) = (items.saturating_mul(BYTES_PER_MOVE), unsent.most());
+        if bytes <= most {
+            return unsent.work(bytes);
+        }
+        let detail = format!(
+            "the events have {items} items, whose change takes about {bytes} bytes of memory; the limit is \
+             {most} (settings `unsent_bytes` and `client_share`)"
+        );
+        Err(ApiError::new(Code::TooMuchWork, detail))
     }
 
     pub(super) fn answer(&self, bytes: usize, answer: &impl Serialize) -> Result<Response> {
@@ -361,6 +374,10 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         Of::NoEvent => return told(Code::NotFound),
         Of::TooMany { .. } | Of::TooManyItems { .. } | Of::NoMemory { .. } => {
             return told(Code::CollectionFull);
+        }
+        Of::NoRoom { .. } => {
+            let detail = format!("{error} to this key (setting `collection_bytes_per_key`)");
+            return ApiError::new(Code::CollectionFull, detail);
         }
         Of::HandedOver => return told(Code::Draining),
         Of::ReadOnly => return told(Code::ReadOnly),

@@ -515,7 +515,7 @@ pub(crate) async fn merge(
     let MergeRequest { events } = json::read_object(&body)?;
     let events = names_of(("/events", "events"), events, &call.app)?;
     let change = EventChange::Merge { into: into.clone(), events };
-    call.write(&collection, Write::Move(change), "").await?;
+    call.write(&collection, Write::Move(change, usize::MAX), "").await?;
     page.answer(call, collection, into).await
 }
 
@@ -541,7 +541,7 @@ pub(crate) async fn split(
     let SplitRequest { ids } = json::read_object(&body)?;
     let ids = names_of(("/ids", "items"), ids, &call.app)?;
     let first = ids.first().cloned();
-    call.write(&collection, Write::Move(EventChange::Split { event, ids }), "").await?;
+    call.write(&collection, Write::Move(EventChange::Split { event, ids }, usize::MAX), "").await?;
     let of = Arc::clone(&collection);
     let made = call.again().look_up(move |_| {
         let names: Vec<&str> = first.iter().map(AsRef::as_ref).collect();

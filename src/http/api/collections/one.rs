@@ -6,6 +6,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request};
 use axum::response::Response;
 use cognate_collections::{CollectionError, SettingsChange};
+use cognate_files::instant;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -36,8 +37,8 @@ pub(crate) struct CollectionRequest {
 impl CollectionRequest {
     fn change(&self, drop: bool) -> Result<SettingsChange> {
         let span = |ttl: &String| {
-            cognate_collections::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
-                let detail = "expected a number from 1 with s, m, h or d, such as 30s or 24h";
+            instant::lasting_span(ttl).ok_or_else(|| {
+                let detail = format!("expected {}", instant::LASTING_SPANS);
                 ApiError::at(Code::InvalidField, "/ttl", detail)
             })
         };

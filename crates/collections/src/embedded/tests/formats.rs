@@ -41,7 +41,7 @@ fn change(news: &EmbeddedCollection) {
     news.put(vec![matched(2, "n2", 1), matched(3, "n3", 1), matched(4, "n3", 2)], 4100).unwrap();
     for (wanted, now) in [
         (Write::Patch(vec![("n1".into(), patch)]), 4200),
-        (Write::Move(EventChange::Merge { into: "n2".into(), events }), 4300),
+        (Write::Move(EventChange::Merge { into: "n2".into(), events }, usize::MAX), 4300),
         (Write::Remove(vec!["n4".into()]), 4400),
         (Write::Set(bounds.into()), 4500),
         (Write::Put(vec![item(5, "a lake", 4600)]), 4600),

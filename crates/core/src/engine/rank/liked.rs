@@ -44,7 +44,7 @@ pub struct Liked<'t> {
 }
 
 /// What the scores with several liked texts come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = LikeStrategy))]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use cognate_kernels::convolution;
 use cognate_kernels::simd::LANES;
 
+use crate::choice::choice;
 use crate::model::{Model, ModelError, Section};
 
 /// The section's name.
@@ -36,16 +37,7 @@ pub enum Encoder {
     Patt,
 }
 
-impl Encoder {
-    /// The name in the file and in the list of methods.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bicnn => "bicnn",
-            Self::Qatt => "qatt",
-            Self::Patt => "patt",
-        }
-    }
-}
+choice!(Encoder { Bicnn = "bicnn", Qatt = "qatt", Patt = "patt" });
 
 /// The settings of the section.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
