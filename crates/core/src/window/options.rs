@@ -80,11 +80,6 @@ pub enum OptionProblem {
         /// The method that scores.
         method: &'static str,
     },
-    /// The model has no calibration of the method.
-    #[error(
-        "the model has no threshold for this method and measure; `cognate eval calibrate` finds one"
-    )]
-    NotCalibrated,
 }
 
 fn of_scores(method: Option<&str>) -> String {

@@ -152,9 +152,7 @@ fn of_option(OptionError { option, problem }: OptionError) -> ApiError {
         }
         OptionProblem::OutOfRange { .. } => ApiError::at(Code::OutOfRange, pointer, detail),
         OptionProblem::NoneDropped => ApiError::at(Code::InvalidField, pointer, detail),
-        OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
-            ApiError::at(Code::NotCalibrated, pointer, detail)
-        }
+        OptionProblem::NoUsual { .. } => ApiError::at(Code::NotCalibrated, pointer, detail),
     }
 }
 
