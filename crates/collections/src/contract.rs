@@ -314,10 +314,12 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
     };
     let moved = |change: EventChange| {
         let is_of = |item: &&Arc<Item>| change.events().iter().any(|event| item.is_of_event(event));
-        let count = there().iter().filter(is_of).count();
+        let before = there();
+        let count = before.iter().filter(is_of).count();
         assert_eq!(news.count_of(&change, now, Cancellation::NEVER).unwrap(), count);
         // What has no room changes nothing.
         let _ = news.change(Write::Move(change.clone(), 0), now);
+        assert!(there().iter().zip(&before).all(|(now, before)| now.is(before)));
         write(Write::Move(change, usize::MAX))
     };
     match step {

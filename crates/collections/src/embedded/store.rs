@@ -28,7 +28,7 @@ use crate::{
     Vectors, Write, alerts, matcher, transaction,
 };
 
-/// Items whose vectors are made between two checks for cancellation.
+/// Items that are counted, or whose vectors are made, between two checks for cancellation.
 const PIECE: usize = 1024;
 /// Size of a log, in bytes, below which it is never rewritten.
 const MIN_LOG: u64 = 4 << 20;

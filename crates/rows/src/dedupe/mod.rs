@@ -52,8 +52,8 @@ pub const SHARE: &str = "a number above 0, at most 1";
 /// The least score of duplicates, or the least cosine of a pair to be scored. A number is refused too if it
 /// is 0 in the single precision of scores.
 pub fn share(number: f64) -> Option<f32> {
-    let share = Some(number).filter(|number| *number <= 1.0).map(least_score);
-    share.filter(|share| *share > 0.0)
+    let share = least_score(number);
+    (number <= 1.0 && share > 0.0).then_some(share)
 }
 
 /// The files to search and to write, and the options of the search.
