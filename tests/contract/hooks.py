@@ -74,6 +74,9 @@ def map_query(context, query):
         # in words.
         told_in_words = ("method", "second", "within", "threshold", "duplicate_score")
         return {name: value for name, value in query.items() if name not in told_in_words}
+    if query and context.operation.path.endswith("/similar"):
+        # Which scores a method has, the document says in words.
+        return {name: value for name, value in query.items() if name != "min_score"}
     if query and query.get("sort") == "distinct" and "distinct" not in query:
         return {name: value for name, value in query.items() if name != "sort"}
     return query
@@ -98,8 +101,6 @@ def filter_case(context, case):
             return False  # JSON in a string, spans, times, names of methods, a number or a word
         if "opposites" in query or query.get("min_score") == "calibrated":
             return False  # it stands beside another alone; the model has it or not
-        if path.endswith("/items/{id}") and "method" in query:
-            return False  # `auto` may be a method without vectors
         if path.endswith("/events/stream") and str(query.get("follow")).lower() != "false":
             return False
         if path.endswith("/events/stream") and (query.get("after") or (case.headers or {}).get("Last-Event-ID")):

@@ -27,7 +27,7 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::registry::models::LoadedModel;
-use crate::http::request::fields::{CandidateId, List, ModelName};
+use crate::http::request::fields::{CandidateId, List, ModelName, NonEmptyText};
 use crate::http::request::json;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
@@ -223,11 +223,11 @@ pub(crate) struct EventsParameters {
     #[param(inline)]
     sort: Option<EventOrder>,
     /// A query: events come first if one of their texts answers it best, by `auto`.
+    #[param(value_type = Option<NonEmptyText>)]
     query: Option<String>,
     /// Events consist of the items that this filter admits: a filter of `/rank`, as JSON.
     filter: Option<String>,
-    /// Events consist of items whose time is no further back than this, as `24h`, by the collection's
-    /// clock.
+    /// Events consist of items whose time is at most this far back, as `24h`, by the collection's clock.
     within: Option<String>,
     /// The model that scores the query, chooses each event's most central texts and measures chatter;
     /// default: the server's first model.
