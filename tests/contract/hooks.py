@@ -77,7 +77,7 @@ def map_query(context, query):
     if query and context.operation.path.endswith("/similar"):
         # Which scores a method has, the document says in words.
         return {name: value for name, value in query.items() if name != "min_score"}
-    if query and query.get("sort") == "distinct" and "distinct" not in query:
+    if query and ("query" in query or query.get("sort") == "distinct" and "distinct" not in query):
         return {name: value for name, value in query.items() if name != "sort"}
     return query
 

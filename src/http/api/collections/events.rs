@@ -27,7 +27,7 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Result};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::registry::models::LoadedModel;
-use crate::http::request::fields::{CandidateId, List, ModelName, NonEmptyText};
+use crate::http::request::fields::{CandidateId, CutText, List, ModelName};
 use crate::http::request::json;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
@@ -185,12 +185,12 @@ impl EventOrder {
     }
 }
 
-/// The highest score of a query with the texts of an event; without texts, below all scores.
-fn answer(query: &str, event: &EventItems<'_>, engine: &Engine, work: &JobContext) -> Result<f64> {
+/// The highest score of a query with texts of an event; without texts, below all scores.
+fn answer(query: &str, texts: &[&str], engine: &Engine, work: &JobContext) -> Result<f64> {
     work.check()?;
     let query_of = Query { truncate: true, ..Query::new(engine.method("auto")?) };
     let best = RankOptions { top_k: Some(1), ..RankOptions::all(query_of) };
-    let ranking = engine.rank_best(query, &texts_of(event, NAMED_BY), &best)?;
+    let ranking = engine.rank_best(query, texts, &best)?;
     Ok(ranking.results.first().map_or(f64::NEG_INFINITY, |best| f64::from(best.score)))
 }
 
@@ -223,14 +223,13 @@ pub(crate) struct EventsParameters {
     #[param(inline)]
     sort: Option<EventOrder>,
     /// A query: events come first if one of their texts answers it best, by `auto`.
-    #[param(value_type = Option<NonEmptyText>)]
+    #[param(value_type = Option<CutText>)]
     query: Option<String>,
     /// Events consist of the items that this filter admits: a filter of `/rank`, as JSON.
     filter: Option<String>,
     /// Events consist of items whose time is at most this far back, as `24h`, by the collection's clock.
     within: Option<String>,
-    /// The model that scores the query, chooses each event's most central texts and measures chatter;
-    /// default: the server's first model.
+    /// The model of the query, the central texts and the chatter; default: the server's first model.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
     /// Most events, at most 100; default: 20.
@@ -280,18 +279,20 @@ pub(crate) async fn list(Named { call, collection, .. }: Named, uri: Uri) -> Res
         let distinct = asked.distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::group(items.iter().map(|(_, item)| item));
-        let (least, since) =
-            (asked.least.unwrap_or(MIN_EVENT_ITEMS), asked.since.map(|Time(since)| since));
         events.retain(|event| {
-            event.size() >= least && since.is_none_or(|since| event.last() >= since)
+            event.size() >= asked.least.unwrap_or(MIN_EVENT_ITEMS)
+                && asked.since.as_ref().is_none_or(|Time(since)| event.last() >= *since)
         });
         let engine = &model.engine;
         let events = match (&asked.query, asked.sort) {
             (None, sort) => {
-                let sort = sort.unwrap_or_default();
-                sorted(events, |event| sort.of(event, distinct, engine, work))?
+                sorted(events, |event| sort.unwrap_or_default().of(event, distinct, engine, work))?
             }
-            (Some(query), _) => sorted(events, |event| answer(query, event, engine, work))?,
+            (Some(query), _) => {
+                // An empty query is refused where there is no event, too.
+                answer(query, &[], engine, work)?;
+                sorted(events, |event| answer(query, &texts_of(event, NAMED_BY), engine, work))?
+            }
         };
         let total = events.len();
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();

@@ -3,7 +3,6 @@
 use cognate::engine::Opposites;
 use cognate::window::options::{Least, OptionError, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Settings};
-use cognate::window::usual;
 use cognate::window::usual::Preset;
 use cognate_collections::{Filter, MatchOptions};
 use serde::Deserialize;
@@ -45,8 +44,7 @@ impl Matching {
         (filter, add): (Filter, Option<AddPolicy>),
         [explain, replace]: [Option<bool>; 2],
     ) -> Result<Self> {
-        let method = Some(options.method.unwrap_or(usual::METHOD));
-        let mut resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
+        let mut resolved = Selection { model, ..Selection::default() }.resolve(models)?;
         let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
         let stream = stream.map_err(of_option)?;
         resolved.query.method = stream.method;
