@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cognate_text.spark import events
 
 SCHEMA = "id long, lang string, time timestamp, text string, likes long"
-ASKED = {"key": "lang", "within": "6h", "last": 100, "threshold": 0.75}
+ASKED = {"key": "lang", "within": "6h", "last": 100, "threshold": 0.74}
 
 
 def session() -> SparkSession:

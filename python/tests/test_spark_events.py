@@ -130,15 +130,15 @@ def test_events_of_several_keys_become_one(spark: SparkSession, tmp_path: pathli
         file.rename(later / file.name)
     for _ in range(2):
         stream = spark.readStream.schema(streaming.SCHEMA).option("maxFilesPerTrigger", 8).json(str(rows))
-        found = events(stream, "text", "id", "time", key="lang", last=100, threshold=0.75)
+        found = events(stream, "text", "id", "time", key="lang", last=100, threshold=0.74)
         streaming.run(found, str(first), str(tmp_path / "checkpoint of the first"))
         firsts = spark.readStream.schema(found.schema).parquet(str(first)).where("new")
-        joint = events(firsts.select("id", "text", "time"), "text", "id", "time", last=100, threshold=0.75)
+        joint = events(firsts.select("id", "text", "time"), "text", "id", "time", last=100, threshold=0.74)
         streaming.run(joint, str(second), str(tmp_path / "checkpoint of the second"))
         for file in later.iterdir():
             file.rename(rows / file.name)
-    begun = {id for id, *_, new in by_key(given, "lang", last=100, threshold=0.75) if new}
-    expected = by_key([row for row in given if row["id"] in begun], None, last=100, threshold=0.75)
+    begun = {id for id, *_, new in by_key(given, "lang", last=100, threshold=0.74) if new}
+    expected = by_key([row for row in given if row["id"] in begun], None, last=100, threshold=0.74)
     assert told(spark, second) == expected
     joined = sum(not new for *_, new in expected)
     assert joined > 20, "no event of one language is one of the other"

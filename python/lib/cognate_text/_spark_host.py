@@ -9,6 +9,12 @@ from pyspark import SparkFiles
 from cognate_text._model import Model, shared
 
 
+def named(model: Model) -> tuple[str | None, str]:
+    """The path and fingerprint by which a worker opens a model of the driver."""
+    _, (path, fingerprint, _) = model.__reduce__()
+    return path, fingerprint
+
+
 def on_this_host(path: str | None, fingerprint: str) -> Model:
     """The model of this fingerprint: inside this package, at the same path, or sent by `addFile`."""
     if path is not None and not os.path.exists(path):

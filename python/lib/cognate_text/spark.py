@@ -22,7 +22,7 @@ from cognate_text._events import EventDetector
 from cognate_text._model import Measure, Model, Opposites, Unknown, Unscored, shared
 from cognate_text._spark_dedupe import search
 from cognate_text._spark_events import ADDED, follow
-from cognate_text._spark_host import on_this_host
+from cognate_text._spark_host import named, on_this_host
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -119,10 +119,9 @@ def dedupe(
         if column in df.columns:
             raise ValueError(f"there is a column {column!r} already; rename it first")
     opened = model or shared()
-    _, (path, fingerprint) = opened.__reduce__()
     sought = ((threshold, floor), (method, None, "zero", truncate, None))
     rows = df.select(_quoted(id).alias("id"), _quoted(text).alias("text"))
-    found = search(rows, (path, fingerprint), opened, sought).withColumnRenamed("id", id)
+    found = search(rows, named(opened), opened, sought).withColumnRenamed("id", id)
     return df.join(found, id, "left").select(*map(_quoted, df.columns), "duplicate_of", "score")
 
 
@@ -178,9 +177,8 @@ def events(
     EventDetector(opened, **settings)
     if within is not None and time is None:
         raise ValueError("time: `within` is a span of time, so each text needs one")
-    _, (path, fingerprint) = opened.__reduce__()
-    named = {"text": _quoted(text), "id": _quoted(id)} | ({} if time is None else {"time": _quoted(time)})
-    return follow(stream, named, [*map(_quoted, keys)], (path, fingerprint), settings)
+    columns = {"text": _quoted(text), "id": _quoted(id)} | ({} if time is None else {"time": _quoted(time)})
+    return follow(stream, columns, [*map(_quoted, keys)], named(opened), settings)
 
 
 def _quoted(name: str) -> Column:
@@ -202,7 +200,7 @@ def _with_column(
 ) -> DataFrame:
     if field.name in df.columns:
         raise ValueError(f"there is a column {field.name!r} already; give `column` another name")
-    _, (path, fingerprint) = model.__reduce__()
+    path, fingerprint = named(model)
     names = [*df.columns, field.name]
 
     def rows(batches: Batches) -> Batches:
