@@ -174,15 +174,15 @@ proptest! {
 
 #[test]
 fn rows_of_different_lengths_are_read_as_far_as_both_go() {
-    assert_eq!(dot(&[1.0_f32, 2.0, 3.0], &[4.0_f32, 5.0]), 14.0);
-    assert_eq!(squared_distance(&[1.0_f32], &[4.0_f32, 5.0]), 9.0);
-    let mut sum = [1.0, 1.0, 1.0];
+    // Opaque: of loads from constants shorter than a register, LLVM 22 would try every address of 32 bits.
+    let [short, long] = std::hint::black_box([&[1.0_f32][..], &[4.0, 5.0]]);
+    assert_eq!(dot(&[1.0_f32, 2.0, 3.0], long), 14.0);
+    assert_eq!(squared_distance(short, long), 9.0);
+    let (mut sum, mut error) = ([1.0; 3], [1.0; 2]);
     add_scaled(&mut sum, [2.0, 1.0], [&[1.0_f32, 1.0], &[0.5, 0.5, 0.5]]);
     assert_eq!(sum, [3.5, 3.5, 1.0]);
     raise_by(&mut sum[..2], [2.0, -1.0], [&[1.0_f32, 3.0], &[0.5, 0.5]]);
     assert_eq!(sum, [3.5, 5.5, 1.0], "only where it is larger");
-    sum[1] = 3.5;
-    let mut error = [1.0, 1.0];
     exchange(2.0, &mut sum, &[1.0], &mut error);
-    assert_eq!((sum, error), ([5.5, 3.5, 1.0], [8.0, 1.0]));
+    assert_eq!((sum, error), ([5.5, 5.5, 1.0], [8.0, 1.0]));
 }
