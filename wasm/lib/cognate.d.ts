@@ -28,9 +28,11 @@ export interface Options {
 export interface PairOptions extends Options {
   /** From which score on texts are related, such as one of `about.thresholds`: the answer has `related` then. */
   threshold?: number;
+  /** Also tell how the texts of each pair are opposed: the answer has `opposes` then. */
+  returnOpposes?: boolean;
 }
 
-export interface RankOptions extends PairOptions {
+export interface RankOptions extends Omit<PairOptions, "returnOpposes"> {
   /** Most results wanted. */
   topK?: number;
   /** The least score wanted; candidates without a score are left out then. */
@@ -77,6 +79,8 @@ export interface DedupeOptions {
   threshold?: number;
 }
 
+export type OppositionKind = "negation" | "antonym" | "number" | "roles" | "name";
+
 interface Unscored {
   /** The method, `auto` resolved. */
   method: string;
@@ -94,6 +98,8 @@ export interface Scores extends Unscored {
   scores: Float32Array;
   /** With `threshold`, whether the texts of each pair are related: they reach it, and say no opposites. */
   related?: boolean[];
+  /** With `returnOpposes`, how the texts of each pair are opposed; an empty list where they are not. */
+  opposes?: OppositionKind[][];
 }
 
 export interface Ranking extends Unscored {
@@ -186,7 +192,7 @@ export interface Explanation {
   matrix: number[][];
   adds_up: boolean;
   /** How the texts are opposed, and the words of either that carry it. */
-  opposes: { kind: "negation" | "antonym" | "number" | "roles" | "name"; a: OpposedWord[]; b: OpposedWord[] }[];
+  opposes: { kind: OppositionKind; a: OpposedWord[]; b: OpposedWord[] }[];
   sentence: string;
   memberships?: { a: [number, number][]; b: [number, number][] };
   attention?: { word: number; token: string; to: { word: number; token: string; weight: number; cosine?: number }[] }[];

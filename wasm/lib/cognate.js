@@ -37,8 +37,9 @@ export class Cognate {
     list(pairs, "pairs").forEach((pair, row) => {
       list(pair, `pairs[${row}]`, 2).forEach((one, side) => texts.push(text(one, `pairs[${row}][${side}]`)));
     });
-    const { threshold, ...others } = options;
-    const asked = { ...settings(others), threshold: number(threshold, "threshold") };
+    const { threshold, returnOpposes, ...others } = options;
+    const told = { threshold: number(threshold, "threshold"), opposes: returnOpposes === true };
+    const asked = { ...settings(others), ...told };
     const { json, numbers } = this.#ask("pairs", asked, texts);
     return { scores: numbers, ...json };
   }

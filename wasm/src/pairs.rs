@@ -24,5 +24,8 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     if question.query.threshold.is_some() {
         json["related"] = scored.related.into();
     }
+    if question.query.opposes {
+        json["opposes"] = json!(scored.opposes);
+    }
     Ok(Answer { json, numbers: scored.scores })
 }

@@ -86,6 +86,9 @@ struct Settings {
     /// Whether one pair is asked about, whose texts are called so.
     #[serde(default)]
     one: bool,
+    /// Whether to tell how the texts of each pair are opposed.
+    #[serde(default)]
+    opposes: bool,
     #[serde(default)]
     threshold: Option<f64>,
     #[serde(default)]
@@ -129,6 +132,7 @@ impl<'t> Question<'t> {
             measure: measure.map_err(Problem::unexpected("measure"))?,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
+            opposes: settings.opposes,
             threshold: settings.threshold.map(least_score),
             ..Query::new(method)
         };

@@ -120,7 +120,10 @@ test("opposed texts are not related unless opposites are ignored", () => {
     const ranked = model.rank(on, others, asked).results.sort((one, other) => one.index - other.index);
     assert.deepEqual(ranked.map(({ related }) => related), [...expected, undefined]);
   }
-  assert.equal(model.pairs([[on, on]]).related, undefined);
+  const told = model.pairs([[on, others[0]], [on, others[1]]], { returnOpposes: true });
+  assert.deepEqual([told.opposes, told.related], [[["antonym"], []], undefined]);
+  const untold = model.pairs([[on, on]]);
+  assert.deepEqual([untold.related, untold.opposes], [undefined, undefined]);
   assert.throws(() => model.pairs([[on, on]], { threshold: "high" }), /threshold: expected a number/);
 });
 

@@ -56,8 +56,8 @@ const ROUTES = {
     const results = ranking.results.map(({ index, score }) => ({ index, score: score ?? 0 }));
     return { model: NAME, ...ranking, results };
   },
-  "/similarity"(model, { pairs, return_opposes: opposes, ...options }) {
-    const { scores, ...others } = model.pairs(pairs, { ...options, opposes });
+  "/similarity"(model, { pairs, return_opposes: returnOpposes, ...options }) {
+    const { scores, ...others } = model.pairs(pairs, { ...options, returnOpposes });
     return { model: NAME, ...others, scores: [...scores] };
   },
   "/embed"(model, { texts, method, measure, truncate }) {
