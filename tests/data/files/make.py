@@ -1,4 +1,4 @@
-"""Makes pairs.parquet and pairs.arrow, as pyarrow writes them: make.py FOLDER (pyarrow 22 or later)."""
+"""Makes pairs.parquet, pairs.arrow and grouped.arrow, as pyarrow writes them: make.py FOLDER (pyarrow 22 or later)."""
 
 import sys
 from pathlib import Path
@@ -23,3 +23,6 @@ table = pa.table(
 folder = Path(sys.argv[1])
 parquet.write_table(table, folder / "pairs.parquet", compression="zstd", row_group_size=20)
 feather.write_feather(table, folder / "pairs.arrow", compression="lz4", chunksize=16)
+# Rows with the same `a` stand together, most of them in two batches.
+grouped = table.take(sorted(range(ROWS), key=lambda at: at % 5))
+feather.write_feather(grouped, folder / "grouped.arrow", compression="lz4", chunksize=16)
