@@ -305,8 +305,10 @@ def main():
     options = parser.parse_args()
     if options.deployment:
         watcher = Watcher(options.deployment.removeprefix("http://"))
-        # What was most of the last hour has to be seen first.
-        until(lambda: watcher.query("count(cognate_ready == 1) > 1"), "replicas are scraped")
+        # The rule compares with most of the last hour, every 30 s of it: four with the replicas outweigh the two
+        # minutes for which it waits without one.
+        seen = "count_over_time((count(cognate_ready == 1) > 1)[1h:30s]) > 3"
+        until(lambda: watcher.query(seen), "replicas are scraped for two minutes", 180)
         return 0 if watch([FewerReplicas(options.cause, options.mend)], watcher) else 1
     if not options.program:
         parser.error("PROGRAM or --deployment is needed")
