@@ -305,8 +305,8 @@ def main():
     options = parser.parse_args()
     if options.deployment:
         watcher = Watcher(options.deployment.removeprefix("http://"))
-        # The rule compares with most of the last hour, every 30 s of it: four with the replicas outweigh the two
-        # minutes for which it waits without one.
+        # The rule looks every 30 s and compares with most of the last hour: four looks at several replicas outweigh
+        # those of the two minutes for which it waits.
         seen = "count_over_time((count(cognate_ready == 1) > 1)[1h:30s]) > 3"
         until(lambda: watcher.query(seen), "replicas are scraped for two minutes", 180)
         return 0 if watch([FewerReplicas(options.cause, options.mend)], watcher) else 1
